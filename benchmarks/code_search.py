@@ -22,7 +22,7 @@ from trivet.code.recipe import DEFAULT
 from trivet.lab.code.figures import GENERATED_STRATA, HEADLINE, MEASURES, OWN, Difference
 from trivet.lab.code.measure import SEMBLE, CodeArm, CodeComparison, CodeReport, measure_code
 from trivet.lab.code.pages import write_code
-from trivet.lab.code.search_runs import CodeSet, Scope, read_sets
+from trivet.lab.code.sets import CodeSet, Scope, read_sets
 from trivet.lab.report.page import Page, Paragraph, Section, Table, as_markdown
 from trivet.search.fuse import Fusion, Options
 

@@ -4,7 +4,7 @@ It checks everything that should reach the model or come back from it.
 
 .venv/bin/python scripts/try_agents.py                 # all of them
 .venv/bin/python scripts/try_agents.py codex --keep /tmp/agents
-.venv/bin/python scripts/try_agents.py --write         # and the table in docs/install.md
+.venv/bin/python scripts/try_agents.py --write         # and the table in docs/connect.md
 
 It needs npm and its registry, so it is not part of `make test`. The user's settings and store are
 not touched.
@@ -31,7 +31,7 @@ import msgspec
 from agent_provider import MODEL, Provider, results_in, tools_in
 
 TRIVET = str(Path(sys.executable).parent / "trivet")
-DOCUMENT = Path(__file__).parents[1] / "docs" / "install.md"
+DOCUMENT = Path(__file__).parents[1] / "docs" / "connect.md"
 # If the newest version lacks a part for this machine, earlier ones are tried.
 MOST_VERSIONS = 20
 # A program that does not wait for its servers may prompt before the tools exist.
@@ -216,7 +216,7 @@ def main() -> int:
         metavar="FOLDER",
         help="install the programs here, and leave them there",
     )
-    parser.add_argument("--write", action="store_true", help="write the table into docs/install.md")
+    parser.add_argument("--write", action="store_true", help="write the table into docs/connect.md")
     given = parser.parse_args()
     folder = given.keep or Path(tempfile.mkdtemp(prefix="agents-"))
     try:

@@ -239,7 +239,7 @@ def main() -> None:
         "unread": unread,
         "read": read,
         "read_from": read_from,
-        "told": told,
+        "report_from": told,
         "manifest": manifest,
     }
     _write(options.output, written)

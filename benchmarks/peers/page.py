@@ -18,8 +18,8 @@ REPEATED = """
     PYTHONPATH=benchmarks .venv/bin/python -m peers --data DATA --work WORK --times  # quiet machine
 
 DATA holds the collections as `trivet lab import` takes them; WORK keeps environments, vectors and
-answers. `benchmarks/peers/products.py` names versions and settings; `drivers/` has one small file
-per product. To correct one, change its driver and run `--products NAME`.
+answers. To correct a product, change its driver in `benchmarks/peers/drivers/` or its settings in
+`products.py` and run `--products NAME`.
 """
 COMMAND = "PYTHONPATH=benchmarks .venv/bin/python -m peers --data FOLDER --work FOLDER"
 OPENING = """
@@ -35,23 +35,20 @@ the same vectors?
 install with its own model.
 """
 FAIRNESS = """
-Each LoCoMo conversation has its own store. Stores get only texts: no times, titles or tags. Each
+Stores get only texts: no times, titles or tags. Each LoCoMo conversation has its own store. Each
 question asks for ten hits. Differences are to Trivet with the same vectors, paired by question,
-with 95 % bootstrap intervals. LoCoMo counts the turns named as evidence. Trivet's defaults were
-chosen on LoCoMo and Cranfield, among others ([evidence](evidence.md)); the others' were not, as
-far as we know.
+with 95 % bootstrap intervals. Trivet's defaults were chosen on LoCoMo and Cranfield, among others
+([evidence](evidence.md)); the others' were not, as far as we know.
 """
 KILLED = """
-A driver writes one document at a time and acknowledges it when the product's call returns.
-SIGKILL strikes during the next write. *Lost*: acknowledged and gone. *Not found*: not among ten
-hits for its own text. This does not test power cuts. Disk and memory of the whole process are for
-one store with all turns of LoCoMo.
+A driver acknowledges a document when the product's call returns. SIGKILL strikes during the next
+write. *Lost*: acknowledged and gone. *Not found*: not among ten hits for its own text. Power cuts
+were not tested. Disk and memory of the process are for one store with all turns of LoCoMo.
 """
 TIMED = """
 One store with all turns of LoCoMo, one request at a time. *With embedding* adds the model's time
-for the same question (as installed, the recall includes it). Writes come with their vectors,
-except as installed, and count until all can be found. Recalls start after background work (Trivet
-as installed compares memories for minutes after an import).
+for the question. Writes come with their vectors, except as installed, and count until all can be
+found. Recalls start after background work, which takes Trivet as installed minutes.
 """
 NOT_TIMED = "Not measured yet: times need a machine that does nothing else (`--times`)."
 

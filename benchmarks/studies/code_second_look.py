@@ -40,7 +40,8 @@ from trivet.code.search.query import read_query
 from trivet.code.search.rank import rank, vector_of
 from trivet.code.tree import Root, read_file
 from trivet.lab.code import figures
-from trivet.lab.code.search_runs import CodeSet, read_sets, strictly_decreasing
+from trivet.lab.code.search_runs import strictly_decreasing
+from trivet.lab.code.sets import CodeSet, read_sets
 from trivet.models import WEIGHTS
 from trivet.models.onnx import SharedEmbeddings, input_types, open_session, open_tokenizer
 

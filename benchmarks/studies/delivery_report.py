@@ -39,23 +39,22 @@ often does Trivet stay silent when nothing answers?
 
 **Answer.** On made-up stores held out from every choice, a recall gives an answer among its first
 three memories for {recall} of the questions, the hook for {prompt}. The hook stays
-silent on {refused} of the unanswerable ones. Goals missed: refused .70, current .95, kept .95.
+silent on {refused} of the unanswerable ones. Missed goals: refused .70, current .95, kept .95.
 
 **Method.** `trivet lab delivery lives/test --out docs/results/delivery-test.json`, then
-`delivery_report.py`; {date}. 289 memories and 409 questions, on which nothing was fitted; the
-other half, `lives/dev`, was used while building ([its figures](delivery-dev.json)). *delivered@k*:
-an answer is among the first k memories the agent gets. *kept*: an answerable question gets
-anything. *refused*: an unanswerable question gets nothing from the hook, or "probably nothing is
-relevant" from recall. *current*: no outdated memory stands before the answer. Since these runs,
-recall reorders only updates that the later text states
-([0039](../decisions/0039-order-of-updated-facts.md)); `current` was not measured again.
+`delivery_report.py`; {date}. 289 memories and 409 questions, on which nothing was fitted
+(unlike [`lives/dev`](delivery-dev.json)). *delivered@k*: an answer is among the first k memories.
+*kept*: an answerable question gets anything. *refused*: an unanswerable question gets nothing from
+the hook, or "probably nothing is relevant" from recall. *current*: no outdated memory stands before
+the answer, measured before recall reordered only stated updates
+([0039](../decisions/0039-order-of-updated-facts.md)).
 
 Means with 95 % intervals:
 
 """
 BY_STRATUM = """
-By stratum (intervals in [the JSON](delivery-test.json)). A one-word prompt recalls only if no
-dictionary has the word, which costs some keyword queries.
+By stratum ([intervals](delivery-test.json)). A one-word prompt recalls only if no dictionary has
+the word, which costs some keyword queries.
 """
 
 Results = Mapping[str, Any]

@@ -18,13 +18,12 @@ INTRODUCTION = """# PostgreSQL's HNSW index by ef_search
 asks?
 
 **Answer.** At the shipped `hnsw.ef_search` = 200, it misses almost nothing on real texts and 2 % on
-made-up ones. A search asks for {rows} rows, since a memory may have several passages; a value below
-{rows} only makes the worst question worse. Trivet does not use the index for up to 5,000 visible
-memories: under a filter for 1 % of them, it loses nothing but is slower than an exact search.
+made-up ones. A search asks for {rows} rows; a value below that only makes the worst question worse.
+Trivet does not use the index for up to 5,000 visible memories, of which an exact search is faster.
 
 **Method.** `{command}`,
-then `hnsw_report.py`. PostgreSQL {postgresql}, pgvector {pgvector} (built on this machine),
-ef_construction {ef_construction}, vectors of {embedder}, {date}. Two busy
+then `hnsw_report.py`. PostgreSQL {postgresql}, pgvector {pgvector}, ef_construction {ef_construction},
+vectors of {embedder}, {date}. Two busy
 cores: compare times within a column. [hnsw.json](hnsw.json) has the filtered searches.
 """
 

@@ -43,13 +43,10 @@ from trivet.agents.capture.proposals import (  # noqa: E402
 from trivet.agents.capture.rules import statements  # noqa: E402
 from trivet.errors import LegFailed  # noqa: E402
 from trivet.lab.datasets.dataset import RELEVANT, Dataset, Query  # noqa: E402
-from trivet.lab.datasets.judgements import (  # noqa: E402
-    Entry,
-    Pool,
-    Record,
-)
+from trivet.lab.datasets.judgements import Record  # noqa: E402
 from trivet.lab.datasets.judges import judge_by_endpoint  # noqa: E402
 from trivet.lab.datasets.plain_layout import house, load  # noqa: E402
+from trivet.lab.datasets.pools import Entry, Pool  # noqa: E402
 from trivet.lab.measure.bench import Bench, open_bench  # noqa: E402
 from trivet.lab.measure.comparison import (  # noqa: E402
     bootstrap_means,

@@ -1,4 +1,1 @@
-"""Adapters for agent frameworks, one module each (docs/frameworks.md).
-
-A module imports only its framework, which `pip install 'trivet[langgraph]'` and so on install.
-"""
+"""Adapters for agent frameworks, one module each (docs/frameworks.md)."""

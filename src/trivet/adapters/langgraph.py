@@ -1,7 +1,7 @@
 """LangGraph: a `BaseStore` over a Trivet store.
 
-A namespace is a scope below the store's own. An item is a memory: the value is its content, the key
-is in its source. The id derives from both, so a repeated put edits the memory.
+A namespace is a scope below the store's own. An item is a memory whose id derives from namespace
+and key, so that a repeated put edits it.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class TrivetStore(BaseStore):
         self.ttl_config = ttl
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Perform operations; reads see the state before the batch, the last put per key wins."""
+        """Perform operations; reads see the state before, and the last put per key wins."""
         operations = list(ops)
         for op in operations:
             validate_op_namespace(op)

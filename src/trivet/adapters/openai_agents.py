@@ -1,7 +1,6 @@
 """OpenAI Agents SDK: a `Session` that keeps conversations in a Trivet store, and memory tools.
 
-Items are `archived` memories, so recall does not return questions as answers. The source names the
-session; its lines are the start of the item's batch and the item's position.
+Items are `archived` memories, so recall does not return questions as answers.
 """
 
 from __future__ import annotations
@@ -79,7 +78,7 @@ class TrivetSession:
         return await run_in_thread(lambda: self._items(limit))
 
     async def add_items(self, items: list[Item]) -> None:
-        """Add all items or, on an error, none. Concurrent batches do not interleave."""
+        """Add all items or, on an error, none; concurrent batches do not interleave."""
         if items:
             contents = [content for item in items for content in _contents(item)]
             await run_in_thread(lambda: self._add(contents))

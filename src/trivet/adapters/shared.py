@@ -1,7 +1,7 @@
 """Shared parts of the adapters.
 
 A JSON value is stored as text that people and search can read, a field per line, such as `food:
-pizza`. What this form cannot represent exactly is stored as JSON.
+pizza`, or as JSON if that would lose something.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def hit_metadata(hit: Hit) -> dict[str, Any]:
 
 
 def pieces(text: str, characters: int, secrets: Sequence[SecretSpan] = ()) -> Iterator[str]:
-    """Yield pieces without cutting a secret, since half of one would not be detected."""
+    """Yield pieces without cutting a secret: a half would not be detected."""
     start = 0
     while start < len(text):
         end = min(start + characters, len(text))

@@ -169,8 +169,8 @@ class Attempts:
         self._slow += isinstance(error, httpx2.TimeoutException) and not unsent
         too_slow = self._slow > (1 if self._asks else 0)
         if too_slow or self._made >= self._most or not (unsent or self._call.repeatable):
-            told = connection_error_text(error, self._address)
-            raise self._unknown_fate(told) if self._unknown else StoreError(told)
+            message = connection_error_text(error, self._address)
+            raise self._unknown_fate(message) if self._unknown else StoreError(message)
         return self._pause()
 
     @property
@@ -190,10 +190,10 @@ class Attempts:
             status in GATEWAY_GAVE_UP and self._asks
         )
 
-    def _unknown_fate(self, told: str) -> UnknownFate:
+    def _unknown_fate(self, message: str) -> UnknownFate:
         stored = f" If it was, the memory has the id {self._call.id}." if self._call.id else ""
         return UnknownFate(
-            f"{told} It is not known whether the write was done: check before you repeat "
+            f"{message} It is not known whether the write was done: check before you repeat "
             f"it.{stored}"
         )
 

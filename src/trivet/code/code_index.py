@@ -35,7 +35,7 @@ from trivet.errors import Damaged, InvalidInput, StoreError
 logger = logging.getLogger("trivet.code")
 
 MAX_HITS = 1_000
-# Longer queries are cut; the words of a pasted log repeat themselves.
+# Longer queries are cut: the words of a pasted log repeat themselves.
 MAX_QUERY_CHARACTERS = 20_000
 
 
@@ -59,7 +59,7 @@ class CodeIndex:
 
     @classmethod
     def open(cls, root: Path | str = ".", encoder: Encoder | None = None) -> CodeIndex:
-        """Open the index of the repository around `root`, or of `root` itself without git."""
+        """Open the index of the repository around `root`, or of `root` itself."""
         found = find_root(Path(root).expanduser())
         try:
             file = IndexFile(index_path(found))
@@ -91,7 +91,7 @@ class CodeIndex:
         return self._file.file
 
     def refresh(self, progress: Progress | None = None, only: Collection[str] = ()) -> CodeStatus:
-        """Index what changed. An unchanged tree costs about as much as `git status`.
+        """Index what changed; an unchanged tree costs about as much as `git status`.
 
         `only` limits the scan to paths from the top of the tree.
         """
@@ -156,7 +156,7 @@ class CodeIndex:
     ) -> CodeAnswer:
         """Return the best chunks, without refreshing the index.
 
-        `budget` limits the tokens of all snippets, roughly; None omits them.
+        `budget` roughly limits the tokens of all snippets; None omits them.
         """
         text = _checked(query, limit)
         steps = parse_code_recipe(recipe) if isinstance(recipe, str) else recipe
@@ -209,7 +209,7 @@ class CodeIndex:
         return self._left_out
 
     def _answer(self, query: str, hits: tuple[CodeHit, ...]) -> CodeAnswer:
-        """Mark hits in files changed since the last scan as stale: lines may be wrong."""
+        """Mark hits in files changed since the last scan: their lines may be wrong."""
         status = self.status()
         newer = [hit.path for hit in hits if self._is_newer(self.root.prefix + hit.path)]
         stale = tuple(dict.fromkeys([*status.stale, *newer]))
@@ -241,7 +241,7 @@ class CodeIndex:
         )
 
     def _keep(self, listing: Listing, files: Sequence[KeyedFile], began: float) -> None:
-        """Store the listing, but not in a watch: every saved file would rewrite it."""
+        """Store the listing, but not in a watch, where every saved file would rewrite it."""
         if listing != self._kept:
             with self._file.writing():
                 self._file.put_tree(str(self.root.folder), msgspec.msgpack.encode(listing), began)

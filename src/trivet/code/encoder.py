@@ -21,9 +21,9 @@ from trivet.common.bounded_cache import MIB, BoundedCache
 from trivet.errors import EmbedderError
 from trivet.models import WEIGHTS
 
-# Fits the identifiers of a large repository, so indexing splits and hashes each once.
+# Fits the identifiers of a large repository, so that indexing splits and hashes each once.
 HASHED_BYTES = 96 * MIB
-# Letters, digits and underscores: what nearly every language allows in names.
+# Letters, digits and underscores, which nearly every language allows in names.
 _identifier = re.compile(r"[^\W_](?:\w*[^\W_])?")
 # Removed before comparing names: `parse_retry_after` equals `parseRetryAfter`.
 _joiners = re.compile(r"[\W_]+")
@@ -38,7 +38,7 @@ def words_of(text: str) -> list[str]:
 
 
 def terms_of(text: str) -> list[str]:
-    """Return terms as strings, in order; each identifier's terms once."""
+    """Return terms as strings in order, each identifier's once."""
     return [term for word in words_of(text) for term in dict.fromkeys(english_terms(word))]
 
 
@@ -55,7 +55,6 @@ def normalized_name(name: str) -> str:
 
 
 def all_hashes(words: Iterable[str]) -> dict[int, int]:
-    """Count each term's occurrences."""
     counts: dict[int, int] = {}
     for word, times in Counter(words).items():
         for term in hashes_of(word):
@@ -80,7 +79,7 @@ class Encoder:
     """A table of word vectors.
 
     Row n of `table` times `scales[n]` is the vector of `terms[n]` (sorted), weighted by `asked[n]`
-    in a query. `floor` is the mean cosine of unrelated pairs; nearly all stay below `near`.
+    in a query. Unrelated pairs have the mean cosine `floor` and rarely reach `near`.
     """
 
     identity: str
@@ -101,8 +100,7 @@ class Encoder:
     ) -> NDArray[np.int8]:
         """Return one row per chunk.
 
-        `held` counts postings per chunk. `term` (positions in `terms`) and `count` describe the
-        postings.
+        `held` counts postings per chunk; `term` (positions in `terms`) and `count` describe them.
         """
         rows, known = self._rows(terms)
         words = self.table[rows].astype(np.float32) * (self.scales[rows] * known)[:, np.newaxis]
@@ -143,7 +141,7 @@ def occurrence_weights(counts: NDArray[np.uint32]) -> Vector:
 
 
 def packed(vectors: Vector) -> NDArray[np.int8]:
-    """Scale each vector to a largest value of 127. Zero vectors stay zero."""
+    """Scale each vector to a largest value of 127; zero vectors stay zero."""
     largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0)
     whole: NDArray[np.int8] = np.rint(vectors / np.maximum(largest, 1e-9) * SCALE).astype(np.int8)
     return whole

@@ -11,7 +11,7 @@ MARKDOWN, RST, ASCIIDOC, ORG, LATEX = "markdown", "rst", "asciidoc", "org", "lat
 YAML, TOML, INI, JSON = "yaml", "toml", "ini", "json"
 NOTEBOOK = "notebook"
 TEXT = "text"
-# Pages with scripts: the scripts are parsed, the rest is split by lines.
+# Pages with scripts: the grammars parse the scripts, and lines split the rest.
 MARKUP = frozenset({"html", "vue", "svelte", "astro"})
 
 
@@ -167,7 +167,7 @@ def _by_first_line(source: bytes) -> str | None:
 
 
 class Role(IntEnum):
-    """A file's role, stored as a number: a new role gets the next one."""
+    """A file's role, stored as a number; a new role gets the next one."""
 
     CODE = 0
     TEST = 1
@@ -220,7 +220,7 @@ TEST_WORDS = frozenset(("test", "tests", "spec", "specs", "bench", "conftest"))
 
 
 def role_of(path: str) -> Role:
-    """Return the role by the file's own name, else by the nearest telling folder."""
+    """Return the role by the file's own name, else by the nearest folder that shows one."""
     *folders, name = path.split("/")
     lower = name.lower()
     if _is_test_name(name):

@@ -32,10 +32,7 @@ _separator = re.compile(r"\.|::|#|->")
 def build_hits(
     root: Root, view: View, query: Query | None, ranked: Sequence[RankedChunk], budget: int | None
 ) -> tuple[CodeHit, ...]:
-    """Return the hits in rank order.
-
-    `query` is None for hits not found by words; a `budget` of None omits snippets.
-    """
+    """Return the hits in rank order; `query` is None for hits not found by words."""
     known = evidence(view, query, [one.chunk for one in ranked]) if query else NO_EVIDENCE
     return with_snippets(
         [_hit(root, view, known, one, budget is not None) for one in ranked], budget
@@ -43,7 +40,7 @@ def build_hits(
 
 
 class HitDraft(NamedTuple):
-    """A hit and its lines. If they do not all fit, the snippet starts at index `focus`."""
+    """A hit and its lines; if they do not all fit, the snippet starts at index `focus`."""
 
     hit: CodeHit
     lines: Sequence[str]
@@ -51,7 +48,7 @@ class HitDraft(NamedTuple):
 
 
 def with_snippets(drafts: Sequence[HitDraft], budget: int | None) -> tuple[CodeHit, ...]:
-    """Give each hit an equal share; what it leaves goes to the following hits."""
+    """Give each hit an equal share; following hits get what it leaves."""
     if budget is None:
         return tuple(one.hit for one in drafts)
     left, hits = budget * CHARACTERS_PER_TOKEN, []
@@ -190,9 +187,10 @@ def find_place(root: Root, view: View, place: str) -> int:
     )
 
 
-# A hit for a pasted issue may match a hundred words.
+# Bounds the words of one hit: a pasted issue may match a hundred.
 MAX_EVIDENCE_WORDS = 8
-# The first words of an issue tell its subject; looking up thousands would outlast the search.
+# The first words of an issue state its subject; looking up thousands would take longer than the
+# search.
 MAX_CHUNKS_LOOKED_UP = 100
 
 Why = Mapping[str, float | str]
@@ -200,7 +198,7 @@ Why = Mapping[str, float | str]
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """By chunk, the row of the definition and the words that the query names."""
+    """The definition's row and the words that the query names, by chunk."""
 
     defined: Mapping[int, int]
     words: Mapping[int, Sequence[str]]

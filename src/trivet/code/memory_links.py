@@ -31,7 +31,8 @@ class Link(msgspec.Struct, frozen=True):
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
     """A link, and whether the file defines the name (ok) or other `places` do (moved).
 
-    gone: the file exists, the name does not. unknown: neither does, as in another project's memory.
+    gone: the file exists, the name does not. unknown: neither exists, as in another project's
+    memory.
     """
 
     memory: str
@@ -51,10 +52,7 @@ def links(text: str) -> tuple[Link, ...]:
 
 
 def check(memories: Iterable[tuple[str, str]], index: CodeIndex) -> Iterator[Checked]:
-    """Check the links in memories, given as id and text, without refreshing the index.
-
-    A path without a slash needs an indexed extension: `example.com:port` is no link.
-    """
+    """Check the links in memories, given as id and text, without refreshing the index."""
     paths = frozenset(index.paths())
     endings = {path.rpartition(".")[2] for path in paths}
     for memory, text in memories:

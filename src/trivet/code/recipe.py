@@ -1,6 +1,6 @@
 """Recipes of code search: `convex(...) | bm25(name=3) | definitions(exact=1) | ...`.
 
-Omitted steps take their defaults: docs/decisions/0035.
+docs/decisions/0035 has the defaults.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class Demote(msgspec.Struct, frozen=True):
 
 
 class Balance(msgspec.Struct, frozen=True):
-    """How the chunks of a file add up.
+    """Weights of the chunks of one file.
 
     The best counts fully, each further one (at most `chunks`) `more` times the one before; for long
-    queries, such as pasted issues, `broad` times. Medium lengths interpolate. Further chunks of a
-    file already shown are multiplied by `again`.
+    queries, such as pasted issues, `broad` times. Further chunks of a file already shown are
+    multiplied by `again`.
     """
 
     more: float = 0.3

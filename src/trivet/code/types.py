@@ -29,7 +29,7 @@ Kind = Literal[
 
 
 class Definition(msgspec.Struct, frozen=True, kw_only=True):
-    """A name that a file defines. Lines count from 1; `end` is inclusive."""
+    """A name that a file defines; lines count from 1, and `end` is inclusive."""
 
     name: str
     kind: Kind
@@ -41,7 +41,7 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Chunk(msgspec.Struct, frozen=True, kw_only=True):
-    """Whole lines that are indexed and shown as one. Chunks cover a file without overlap."""
+    """Whole lines, indexed and shown as one; chunks cover a file without overlap."""
 
     start: int
     end: int
@@ -72,7 +72,7 @@ class KeyedFile(NamedTuple):
 
 
 class LeftOut(msgspec.Struct, frozen=True):
-    """A path that is not indexed. A folder's path ends with a slash."""
+    """A path that is not indexed; a folder's ends with a slash."""
 
     path: str
     reason: str
@@ -93,7 +93,7 @@ class CodeFilters(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CodeHit(msgspec.Struct, frozen=True, kw_only=True):
-    """A matching chunk. `why` maps legs and ranking steps to what they contributed."""
+    """A matching chunk; `why` maps legs and ranking steps to what they contributed."""
 
     path: str
     start: int
@@ -191,7 +191,7 @@ _ROLES = {
 
 
 def reason(hit: CodeHit) -> str:
-    """Return why a hit was found, such as `defines parse; words: retry, after; path`."""
+    """Return why a hit was found: `defines parse; words: retry, after; path`."""
     why = hit.why
     parts = [f"defines {why['defines']}"] if "defines" in why else []
     parts += [_NAMED[str(why["name"])]] if why.get("name") in _NAMED else []

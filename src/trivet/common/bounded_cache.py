@@ -1,7 +1,6 @@
 """The package's only cache, bounded in bytes, so that no caller can grow it.
 
-Counting entries is no bound: callers choose their length. Counting contents is none either: a
-million empty lists take 400 MB.
+Counting entries is no bound: callers choose their length.
 """
 
 from __future__ import annotations
@@ -57,8 +56,8 @@ def size_of(value: Any) -> int:
 class BoundedCache(Generic[K, V]):
     """Recently used values within a byte limit; threads share it, and a hit takes no lock.
 
-    Entries live in two generations of half the limit each; a full younger one replaces the older. A
-    value must not grow once stored.
+    Two generations hold half the limit each; a full younger one replaces the older. A value must
+    not grow once stored.
     """
 
     def __init__(self, most_bytes: int, size: Callable[[V], int] = size_of) -> None:
@@ -110,7 +109,7 @@ class BoundedCache(Generic[K, V]):
 
 
 def cached(most_bytes: int, size: Callable[[Any], int] = size_of) -> Callable[[F], F]:
-    """Cache a function like functools.lru_cache, bounded in bytes; its result must not be None."""
+    """Cache a function like functools.lru_cache, bounded in bytes; results must not be None."""
 
     def decorate(function: F) -> F:
         kept: BoundedCache[Any, Any] = BoundedCache(most_bytes, size)

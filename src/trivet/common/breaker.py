@@ -1,7 +1,7 @@
 """Circuit breakers, so that callers wait for a hanging endpoint only once.
 
-A timeout or several failures in a row open a breaker: calls fail at once. After a pause a
-background trial (half-open) closes it or doubles the pause.
+While a breaker is open, calls fail at once. After a pause a background trial (half-open) closes it
+or doubles the pause.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from trivet.errors import EmbedderError, TrivetError
 
 # One failure may be due to the text; this many in a row are the endpoint's fault.
 FAILURES_IN_A_ROW = 3
-# Short, because most endpoints restart within seconds; bounded by an operator's patience.
+# Short, because most endpoints restart within seconds.
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 60.0
-# The text of a trial; no user's words.
+# The text of a trial, which holds no user's words.
 PROBE_TEXT = "is anybody there"
 
 SYSTEM = "system "
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class EndpointName(NamedTuple):
-    """The identity of an endpoint; `purpose` is `embedder`, `reranker` or the like."""
+    """The identity of an endpoint; `purpose` is `embedder` or the like."""
 
     purpose: str
     url: str
@@ -37,7 +37,7 @@ class EndpointName(NamedTuple):
 
 
 class CircuitBreaker:
-    """The state of one endpoint, shared by all its callers (`breaker_for`)."""
+    """The state of one endpoint, shared by its callers (`breaker_for`)."""
 
     def __init__(
         self,
@@ -159,7 +159,7 @@ def breaker_for(
     trial: Callable[[], object],
     refuses_with: Callable[[str], TrivetError] = EmbedderError,
 ) -> CircuitBreaker:
-    """Return an endpoint's shared breaker; `trial` sends something short and raises on failure."""
+    """Return an endpoint's shared breaker; `trial` sends something short."""
     name = EndpointName(purpose, url, model)
     with _registry_lock:
         found = _registry.get(name)
@@ -169,7 +169,7 @@ def breaker_for(
 
 
 def unavailable_endpoints(with_systems: bool) -> tuple[str, ...]:
-    """Return a sentence per open breaker, without addresses; systems are the owner's business."""
+    """Return a sentence per open breaker, without addresses."""
     return tuple(
         f"{breaker.refusal()} (opened {breaker.opened} times, {breaker.refused} calls skipped)"
         for breaker in breakers()

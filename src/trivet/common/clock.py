@@ -1,7 +1,6 @@
 """Time as stored: ISO 8601 in UTC, fixed width, so that text order is time order.
 
-Columns hold stamps (texts); callers get moments (aware datetimes). Days in words such as
-"yesterday" are days of the local time zone.
+Columns hold stamps (texts); callers get moments (aware datetimes).
 """
 
 from __future__ import annotations
@@ -37,7 +36,6 @@ def now() -> str:
 
 
 def local_now() -> datetime:
-    """Return the local time without a zone."""
     return _moment().astimezone().replace(tzinfo=None)
 
 
@@ -47,7 +45,7 @@ def _moment() -> datetime:
 
 @contextmanager
 def clock_fixed_at(moment: str) -> Iterator[None]:
-    """Fix the clock for the block: for tests, and to query as of another time."""
+    """Fix the clock for the block."""
     token = _fixed_time.set(datetime.fromisoformat(parse_time(moment, "moment")))
     try:
         yield

@@ -18,7 +18,7 @@ OWNER_ONLY_FOLDER = 0o700
 def private_folder(folder: Path) -> Path:
     """Create a folder and missing parents for the owner only.
 
-    `Path.mkdir(parents=True)` applies its mode to the last folder only.
+    `Path.mkdir(parents=True)` applies its mode to the last one only.
     """
     for parent in reversed([parent for parent in folder.parents if not parent.exists()]):
         parent.mkdir(mode=OWNER_ONLY_FOLDER, exist_ok=True)
@@ -37,7 +37,7 @@ def check_contained(root: Path, path: str) -> None:
 
 
 def read_regular_file(file: Path | str, most: int) -> tuple[bytes, os.stat_result]:
-    """Return the content and initial status of a regular file of at most `most` bytes."""
+    """Return the content and initial status of a file of at most `most` bytes."""
     try:
         handle = os.open(file, os.O_RDONLY | _SAFE_OPEN_FLAGS)
     except OSError as error:

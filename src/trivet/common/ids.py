@@ -1,4 +1,4 @@
-"""Ids are UUIDv7: created by the client, sortable by time, valid in every store."""
+"""Ids are UUIDv7: created by the client, sortable by time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def new_id() -> str:
 
 
 def check_id(text: str, field: str = "id") -> str:
-    """Return an id in canonical spelling; any UUID is valid, to keep other tools' ids."""
+    """Return an id in canonical spelling; any UUID is valid."""
     try:
         canonical = str(uuid.UUID(text))
     except (ValueError, AttributeError, TypeError):
@@ -30,3 +30,17 @@ def check_id(text: str, field: str = "id") -> str:
             "Omit the id to have one generated."
         )
     return canonical
+
+
+def reassigned_id(id: str, user: str) -> str:
+    """Return the id of a user's memory whose own id another user has or may have."""
+    return str(uuid.uuid5(uuid.UUID(id), user))
+
+
+# The UUID version of ids derived from names, such as a vault's files.
+_NAME_BASED_VERSION = 5
+
+
+def is_name_based_id(id: str) -> bool:
+    """Return whether another user may have derived the same id."""
+    return uuid.UUID(id).version == _NAME_BASED_VERSION

@@ -1,7 +1,6 @@
 """Arrays in one memory-mapped file: processes start at once and share one copy.
 
-A file is written under another name and renamed, never changed. A truncated or foreign file, or one
-with a damaged head, is rejected; only `damaged` checks the arrays' checksums.
+A file is never changed. Opening checks its head; only `damaged` checks the arrays' checksums.
 """
 
 from __future__ import annotations
@@ -44,14 +43,14 @@ class _Head(msgspec.Struct, frozen=True):
 
 
 class Mapped(msgspec.Struct, frozen=True):
-    """A mapped file. Writes to the arrays stay in this process."""
+    """A mapped file; writes to the arrays stay in this process."""
 
     arrays: dict[str, Any]
     facts: dict[str, str]
     checksums: dict[str, int]
 
     def damaged(self) -> list[str]:
-        """Return the names of arrays with a wrong checksum; reads all of them."""
+        """Read all arrays and return the names of those with a wrong checksum."""
         return [
             name
             for name, array in self.arrays.items()
@@ -63,7 +62,7 @@ _head = msgspec.json.Decoder(_Head)
 
 
 class ArrayWriter:
-    """Writes one array at a time, to bound memory, and the head last, into reserved space.
+    """A writer of one array at a time, to bound memory, and of the head last.
 
     `kind` is eight bytes naming the content and its version.
     """

@@ -19,7 +19,7 @@ def cores() -> int:
 
 
 def worker_cores() -> int:
-    """Return the cores one task may use; a large machine stays usable for its owner."""
+    """Return the number of cores that one task may use."""
     return min(cores(), MAX_WORKER_THREADS)
 
 

@@ -7,7 +7,18 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import cache
 
-from trivet.dates.spans import DAY, MONTHS_IN, ReferenceTime, Span, Spans, days, months, shift_time
+from trivet.dates.spans import (
+    DAY,
+    MONTHS_IN,
+    ReferenceTime,
+    Span,
+    Spans,
+    choose_by_tense,
+    days,
+    months,
+    shift_time,
+    spans_by_year,
+)
 
 _NUMBERS = "one two three four five six seven eight nine ten eleven twelve".split()
 COUNTS = {"a": 1, "an": 1, "a couple of": 2, "couple of": 2, "a few": 3, "few": 3, "several": 4} | {
@@ -98,10 +109,6 @@ def form(kind: str) -> re.Pattern[str]:
 RECENTLY = 14
 THE_OTHER_DAY = 7
 
-# A future date this many times nearer counts despite the past tense: "did we swap the night of 21
-# November?"
-MUCH_NEARER = 3
-
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 _WEEKDAYS = "mon tue wed thu fri sat sun".split()
 _HOURS = {"morning": (5, 12), "afternoon": (12, 18), "evening": (17, 24), "night": (18, 30)}
@@ -121,55 +128,6 @@ def _month_of(name: str) -> int:
     return _MONTHS.index(name[:3]) + 1
 
 
-def _in_years(
-    of: Callable[[int], Span], reference_time: ReferenceTime, given: dict[str, str]
-) -> Spans:
-    """Use the given year; otherwise the latest that has begun, the next, or both if unclear."""
-    if year := given.get("year") or reference_time.year:
-        return (of(int(year)),)
-    spans = []
-    # 29 February occurs every four years.
-    for year in range(reference_time.now.year - 4, reference_time.now.year + 5):
-        try:
-            spans.append(of(year))
-        except ValueError:
-            continue
-    return _by_tense(spans, reference_time)
-
-
-def _by_tense(spans: list[Span], reference_time: ReferenceTime) -> Spans:
-    begun = [span for span in spans if span.start is not None and span.start <= reference_time.now][
-        -1:
-    ]
-    ahead = [
-        span
-        for span in spans
-        if span.start is not None and span.end is not None and span.end > reference_time.now
-    ][:1]
-    if reference_time.tense > 0 or not begun:
-        return tuple(ahead or begun)
-    if reference_time.tense < 0:
-        return tuple(
-            begun
-            + [
-                span
-                for span in ahead
-                if _is_nearer(span, begun[0], reference_time.now, MUCH_NEARER)
-            ]
-        )
-    if reference_time.nearest:
-        return tuple(
-            [span for span in ahead if _is_nearer(span, begun[0], reference_time.now, 1)] or begun
-        )
-    return tuple(dict.fromkeys((*begun, *ahead)))
-
-
-def _is_nearer(ahead: Span, begun: Span, now: datetime, times: int) -> bool:
-    if ahead == begun or ahead.start is None or begun.end is None:
-        return False
-    return times * (ahead.start - now) < now - begun.end
-
-
 def _iso(given: dict[str, str], reference_time: ReferenceTime) -> Spans:
     year, month = int(given["year"]), int(given["number"])
     return (
@@ -186,11 +144,11 @@ def _numbers(given: dict[str, str], reference_time: ReferenceTime) -> Spans:
 
 def _date(given: dict[str, str], reference_time: ReferenceTime) -> Spans:
     month, day = _month_of(given["month"]), int(given["day"])
-    spans = _in_years(lambda year: days(datetime(year, month, day)), reference_time, given)
+    spans = spans_by_year(lambda year: days(datetime(year, month, day)), reference_time, given)
     if "weekday" not in given or "year" in given:
         return spans
     weekday = _WEEKDAYS.index(given["weekday"][:3])
-    every = _in_years(
+    every = spans_by_year(
         lambda year: _on_weekday(datetime(year, month, day), weekday), reference_time, given
     )
     return every or spans
@@ -204,7 +162,7 @@ def _on_weekday(day: datetime, weekday: int) -> Span:
 
 def _date_range(given: dict[str, str], reference_time: ReferenceTime) -> Spans:
     month, first, last = _month_of(given["month"]), int(given["day"]), int(given["last"])
-    return _in_years(
+    return spans_by_year(
         lambda year: Span(datetime(year, month, first), datetime(year, month, last) + DAY),
         reference_time,
         given,
@@ -212,17 +170,19 @@ def _date_range(given: dict[str, str], reference_time: ReferenceTime) -> Spans:
 
 
 def _month_form(given: dict[str, str], reference_time: ReferenceTime) -> Spans:
-    return _in_years(lambda year: months(year, _month_of(given["month"])), reference_time, given)
+    return spans_by_year(
+        lambda year: months(year, _month_of(given["month"])), reference_time, given
+    )
 
 
 def _quarter(given: dict[str, str], reference_time: ReferenceTime) -> Spans:
     number = int(given["quarter"]) if "quarter" in given else QUARTERS.index(given["ordinal"]) + 1
-    return _in_years(lambda year: months(year, 3 * number - 2, 3), reference_time, given)
+    return spans_by_year(lambda year: months(year, 3 * number - 2, 3), reference_time, given)
 
 
 def _season_form(given: dict[str, str], reference_time: ReferenceTime) -> Spans:
     first = SEASONS[given["season"]]
-    spans = _in_years(lambda year: months(year, first, 3), reference_time, given)
+    spans = spans_by_year(lambda year: months(year, first, 3), reference_time, given)
     if first == 12 and "year" in given:  # the winter of 2025 may start in 2024 or 2025
         return (months(int(given["year"]) - 1, 12, 3), *spans)
     return spans
@@ -266,7 +226,7 @@ def _weekday_form(given: dict[str, str], reference_time: ReferenceTime) -> Spans
 
 def _weekend(given: dict[str, str], reference_time: ReferenceTime) -> Spans:
     weeks = [days(reference_time.monday + (7 * week + 5) * DAY, 2) for week in (-1, 0)]
-    return _by_tense(weeks, reference_time)
+    return choose_by_tense(weeks, reference_time)
 
 
 def _part_of_day(given: dict[str, str], reference_time: ReferenceTime) -> Spans:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Annotated, NamedTuple
 
@@ -119,6 +120,50 @@ def in_year(span: Span, year: int) -> Span | None:
         return None
     years = year - span.start.year
     return Span(shift_time(span.start, years, "year"), shift_time(span.end, years, "year"))
+
+
+# A future date this many times nearer counts despite the past tense: "did we swap the night of 21
+# November?"
+MUCH_NEARER = 3
+
+
+def spans_by_year(
+    of: Callable[[int], Span], reference_time: ReferenceTime, given: dict[str, str]
+) -> Spans:
+    """Return the span in the given year; else the latest begun, the next, or both if unclear."""
+    if year := given.get("year") or reference_time.year:
+        return (of(int(year)),)
+    spans = []
+    # 29 February occurs every four years.
+    for year in range(reference_time.now.year - 4, reference_time.now.year + 5):
+        try:
+            spans.append(of(year))
+        except ValueError:
+            continue
+    return choose_by_tense(spans, reference_time)
+
+
+def choose_by_tense(spans: list[Span], reference_time: ReferenceTime) -> Spans:
+    """Return the latest span that has begun, the next one, or both if the tense is unclear."""
+    now = reference_time.now
+    begun = [span for span in spans if span.start is not None and span.start <= now][-1:]
+    ahead = [
+        span for span in spans if span.start is not None and span.end is not None and span.end > now
+    ][:1]
+    if reference_time.tense > 0 or not begun:
+        return tuple(ahead or begun)
+    if reference_time.tense < 0:
+        near = [span for span in ahead if _is_nearer(span, begun[0], now, MUCH_NEARER)]
+        return (*begun, *near)
+    if reference_time.nearest:
+        return tuple([span for span in ahead if _is_nearer(span, begun[0], now, 1)] or begun)
+    return tuple(dict.fromkeys((*begun, *ahead)))
+
+
+def _is_nearer(ahead: Span, begun: Span, now: datetime, times: int) -> bool:
+    if ahead == begun or ahead.start is None or begun.end is None:
+        return False
+    return times * (ahead.start - now) < now - begun.end
 
 
 def format_span(span: Span) -> str:

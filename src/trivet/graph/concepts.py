@@ -21,8 +21,6 @@ Reader = Literal["rules", "triples"]
 
 
 class Mention(Value, frozen=True, kw_only=True):
-    """A concept found in a memory."""
-
     name: str
     label: str
     kind: ConceptKind
@@ -121,7 +119,7 @@ def singular(text: str) -> str:
 
 
 def _last_word(text: str) -> tuple[str, str]:
-    """A pattern ending in `$` would try every position of a long word."""
+    """Split without a pattern ending in `$`, which would try every position of a long word."""
     start = len(text)
     while start and text[start - 1].isalpha():
         start -= 1
@@ -142,7 +140,7 @@ class TimeBudget:
         self.is_spent = False
 
     def has_time_left(self) -> bool:
-        """Return whether the budget lasts; elapsed time, cheaper to read, is checked first."""
+        """Return whether the budget lasts; elapsed time is cheaper and goes first."""
         if not self.is_spent and time.perf_counter() >= self._safe_until:
             self.is_spent = time.thread_time() >= self._end
         return not self.is_spent

@@ -125,7 +125,7 @@ def _deepest(branch: Branch) -> int:
 
 
 def _angular_weight(branch: Branch, deepest: int) -> float:
-    """A slice is narrower near the center, so a node there needs a larger share."""
+    """Give a node near the center a larger share: a slice is narrower there."""
     return max(
         sum(_angular_weight(child, deepest) for child in branch.children),
         deepest / branch.node.distance,
@@ -194,7 +194,7 @@ class Branch(msgspec.Struct, frozen=True):
 
 
 def tree_of(neighbourhood: Neighbourhood) -> Branch:
-    """Return a tree in which each node hangs on one a step nearer to the start."""
+    """Return a tree in which each node hangs on one nearer to the start."""
     places = {node.id: place for place, node in enumerate(neighbourhood.nodes)}
     parents: dict[str, tuple[int, GraphEdge]] = {}
     for edge in neighbourhood.edges:

@@ -1,6 +1,6 @@
 """Rule-based extraction of concepts from titles, tags, names, dates, code, and known forms.
 
-Deterministic, without model or network. Code is `about` what it defines; what it calls is ignored.
+Code is `about` what it defines; what it calls is ignored.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from trivet.graph.concepts import Mention, Role, TimeBudget, canonical, singular
 from trivet.graph.names import is_name, names_in
 from trivet.types import ConceptKind
 
-# Further concepts of a text, at most 32 KiB, say little about its subject.
+# Maximum concepts of a text, at most 32 KiB: further ones say little about its subject.
 MAX_CONCEPTS = 200
 LONGEST_TITLE_IN_WORDS = 8
 # Characters. Longer labels are runs of punctuation or generated addresses.
@@ -47,7 +47,7 @@ def extract(
 
 
 def _add_text(found: dict[str, Mention], text: str, role: Role, time: TimeBudget) -> None:
-    """Patterns come first, so that an error code is not taken for a name."""
+    """Match patterns first, so that an error code is not taken for a name."""
     dates, rest = dates_in(text)
     for date in dates:
         _add(found, date, "date", role)
@@ -232,7 +232,7 @@ _defined = re.compile(
     r"([A-Za-z_]\w{2,})",
     re.IGNORECASE,
 )
-# Code without fences.
+# Share of lines that makes a text code without fences.
 SHARE_OF_CODE_LINES = 0.5
 FEWEST_LINES = 3
 # Readable code has shorter lines.

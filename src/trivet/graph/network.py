@@ -1,7 +1,6 @@
 """The graph in memory: mentions as flat arrays in both directions, and the hubs that walks skip.
 
-Arrays take five bytes per mention and direction. Changes live in small dictionaries that override
-them, so a write never rebuilds them.
+Changes live in small dictionaries that override the arrays, so a write never rebuilds them.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ Keys = NDArray[np.int32]
 Roles = NDArray[np.uint8]
 Pair = tuple[Keys, Roles]
 
-# With at most this many slots per key, a table is faster than sorting: for a few hundred of a
+# With at most this many slots per key, a table is faster than sorting. For a few hundred of a
 # million keys it takes 600 microseconds, sorting 20.
 TABLE_SLOTS_PER_KEY = 40
 
@@ -157,7 +156,7 @@ class Network:
     def replace(self, mentions: Mapping[int, Pair], links: Mapping[int, Keys]) -> None:
         """Update some memories; deleted ones have no mentions.
 
-        Arrays are never changed in place, so a concurrent walk sees each node before or after.
+        A concurrent walk sees each node before or after.
         """
         self.changes += len(mentions)
         for memory, (concepts, roles) in mentions.items():
@@ -225,7 +224,7 @@ def _with(pair: Pair, memory: int, role: int | None) -> Pair:
 def unique_sorted(keys: Keys) -> Keys:
     """Avoid numpy's `unique`, whose import takes tens of milliseconds."""
     rising = np.sort(keys)
-    return rising[_firsts(rising)]
+    return rising[_first_occurrences(rising)]
 
 
 def unique_with_positions(keys: Keys) -> tuple[Keys, NDArray[np.int64]]:
@@ -249,13 +248,13 @@ def _unique_by_table(keys: Keys, size: int) -> tuple[Keys, NDArray[np.int64]]:
 def _unique_by_sorting(keys: Keys) -> tuple[Keys, NDArray[np.int64]]:
     order = keys.argsort()
     rising = keys[order]
-    firsts = _firsts(rising)
+    firsts = _first_occurrences(rising)
     places = np.empty(len(keys), np.int64)
     places[order] = firsts.cumsum() - 1
     return rising[firsts], places
 
 
-def _firsts(rising: Keys) -> NDArray[np.bool_]:
+def _first_occurrences(rising: Keys) -> NDArray[np.bool_]:
     firsts = np.ones(len(rising), bool)
     np.not_equal(rising[1:], rising[:-1], out=firsts[1:])
     return firsts
@@ -280,8 +279,7 @@ FILTERS_BYTES = 8 * MIB
 class Hubs:
     """Hubs for one filter and one network object.
 
-    Counting visible mentions costs more than the rest of a walk, so counts are kept until changes
-    could have brought one below the bound.
+    Counts of visible mentions stay until changes could have brought one below the bound.
     """
 
     def __init__(self) -> None:

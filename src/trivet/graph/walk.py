@@ -37,7 +37,7 @@ MIN_MASS_SHARE = 1e-3
 MAX_MENTIONS_PER_ROUND = 10_000
 # A name stands capitalized within sentences at least this often per capital at a start.
 MIN_SURE_RATIO = 0.2
-# That of a concept that only these two memories mention.
+# Equals the weight of a concept that only these two memories mention.
 LINK_WEIGHT = 0.6
 
 POWERS_BYTES = MIB
@@ -74,8 +74,6 @@ class ConceptWeights(msgspec.Struct, frozen=True):
 
 
 class NodeMasses(msgspec.Struct, frozen=True):
-    """Memories, by ascending key, and their mass."""
-
     keys: Keys
     values: Mass
 
@@ -115,7 +113,7 @@ def weigh_concepts(
     sure = mentions - maybe
     is_name = (sure > 0) & (sure > MIN_SURE_RATIO * maybe)
     weights = np.where(is_name, _powers(mentions, -how.rare), 0.0)
-    pulls = _pulls(network, memories.keys, memories.roles, how)
+    pulls = _edge_weights(network, memories.keys, memories.roles, how)
     pull = np.maximum(_sums(memories.origins, pulls, count), MIN_PULL)
     return ConceptWeights(weights, mentions, pull, memories, pulls / pull[memories.origins])
 
@@ -129,8 +127,8 @@ def _some(found: Neighbours, places: NDArray[np.int64]) -> Neighbours:
     return Neighbours(found.origins[places], found.keys[places], found.roles[places])
 
 
-def _pulls(network: Network, memories: Keys, roles: Roles, how: WalkParameters) -> Mass:
-    """Memories with many concepts draw less from each: every walk would reach them."""
+def _edge_weights(network: Network, memories: Keys, roles: Roles, how: WalkParameters) -> Mass:
+    """Draw less from each concept of a memory with many, which every walk would reach."""
     pulls = np.where(roles == _ABOUT, how.about, 1.0)
     return pulls * _powers(network.of_memory.counts(memories), -how.even) if how.even else pulls
 
@@ -160,11 +158,14 @@ def _push(
         + LINK_WEIGHT * np.bincount(origins, minlength=count)
     )
     flow = how.onward * at.values[mentioned.origins] * weights / total[mentioned.origins]
-    through_concepts = _onward(spread, how.onward * _sums(place, flow, len(concepts)))
+    through_concepts = _pass_to_memories(spread, how.onward * _sums(place, flow, len(concepts)))
     through_links = _masses(
         linked, how.onward**2 * at.values[origins] * LINK_WEIGHT / total[origins]
     )
-    own = _pulls(network, at.keys[mentioned.origins], mentioned.roles, how) / spread.pull[place]
+    own = (
+        _edge_weights(network, at.keys[mentioned.origins], mentioned.roles, how)
+        / spread.pull[place]
+    )
     return _added([through_concepts, through_links]), _sums(
         mentioned.origins, how.onward * flow * own, count
     )
@@ -173,10 +174,10 @@ def _push(
 def _from_concepts(
     network: Network, visible: NDArray[np.bool_], at: NodeMasses, how: WalkParameters
 ) -> NodeMasses:
-    return _onward(weigh_concepts(network, visible, at.keys, how), how.onward * at.values)
+    return _pass_to_memories(weigh_concepts(network, visible, at.keys, how), how.onward * at.values)
 
 
-def _onward(spread: ConceptWeights, at_concepts: Mass) -> NodeMasses:
+def _pass_to_memories(spread: ConceptWeights, at_concepts: Mass) -> NodeMasses:
     return _masses(spread.memories.keys, at_concepts[spread.memories.origins] * spread.shares)
 
 
@@ -213,7 +214,7 @@ def _sums(places: NDArray[np.int64], values: Mass, count: int) -> Mass:
 def _shared(
     network: Network, visible: NDArray[np.bool_], mentioned: Neighbours, hubs: Hubs
 ) -> tuple[Neighbours, Keys, NDArray[np.int64]]:
-    """Return mentions of followed concepts, the concepts, and each mention's index in them."""
+    """Return mentions of followed concepts, the concepts, and indexes into these."""
     concepts, place = unique_with_positions(mentioned.keys)
     followed = _followed(network, visible, concepts, hubs)
     kept = followed[place].nonzero()[0]
@@ -338,7 +339,7 @@ class Paths:
 
     @cached_property
     def _weights(self) -> dict[int, float]:
-        """Weigh followed concepts of memories whose path must be searched, which are few."""
+        """Weigh followed concepts of the few memories whose path must be searched."""
         ends = [end for end in self._ends if not self._named_in(end)]
         mentioned = self._network.of_memory.gather(np.array(sorted({*self._hits, *ends}), np.int32))
         keys = unique_sorted(mentioned.keys)

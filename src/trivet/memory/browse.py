@@ -94,7 +94,7 @@ def usage(engine: Engine, request: UsageRequest) -> Usage:
 
 
 MAX_LABEL_CHARACTERS = 80
-# Frequent concepts, and those sharing a word, that an unknown name is compared with.
+# Concepts that an unknown name is compared with: frequent ones, and those sharing a word.
 NAMES_COMPARED = 2_000
 NAMES_SHARING_A_WORD = 200
 MAX_SUGGESTIONS = 5

@@ -80,7 +80,6 @@ _RIGHT_DESCRIPTIONS: dict[Right, str] = {
 
 
 def demand(caller: Caller, need: Need) -> None:
-    """Raise Forbidden if the caller's key lacks the right."""
     if need == "store":
         raise Forbidden(
             "Only the owner of the store can do this, with the command line on the server."
@@ -119,7 +118,7 @@ class Engine(msgspec.Struct, frozen=True):
     def error_for_caller(self, error: str | None) -> str | None:
         """Return the error in full to the owner and admins, else its HTTP status.
 
-        It may quote texts of other users.
+        It may quote other users' texts.
         """
         if not error or self.caller is None or "admin" in self.caller.rights:
             return error or None
@@ -195,7 +194,7 @@ def open_engine(settings: Settings, shared: Shared | None = None) -> Engine:
 
 
 def _concurrency_limit(settings: Settings) -> int:
-    """A recall on a file is CPU-bound; one on a server mostly waits."""
+    """Use every core for a file: its recalls are CPU-bound, a server's mostly wait."""
     return 1 if is_file(settings.path) else MAX_CONCURRENT_SERVER_RECALLS
 
 

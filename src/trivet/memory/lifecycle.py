@@ -177,7 +177,7 @@ def redact_all(engine: Engine, progress: Progress | None = None) -> Redacted:
 
 
 def redact_one(engine: Engine, memory: Memory) -> Counter[str]:
-    """Redact a memory, its revisions and pending edits, and count secrets by kind."""
+    """Redact a memory, its revisions and pending edits; count secrets by kind."""
     pending = engine.store.branches.beside(memory)
     revisions = engine.store.memories.revisions(memory.id)
     history = (*revisions, *(_as_revision(edit.memory) for edit in pending))

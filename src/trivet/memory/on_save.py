@@ -45,18 +45,14 @@ def find_possible_updates(
     engine.worker.note(comparison.trouble)
     if not states_explicit_change(new.content):
         return ()
-    told = change_model().told
-    likely = [one for one in judged if one[1].probability >= told and one[0].id not in known]
+    least = change_model().report_from
+    likely = [one for one in judged if one[1].probability >= least and one[0].id not in known]
     likely.sort(key=lambda one: (-one[1].probability, one[0].id))
     return tuple(_possible(old, verdict) for old, verdict in likely[:UPDATES_REPORTED])
 
 
 def _nearest_ranking(engine: Engine, new: Memory) -> Ranking | None:
-    """Rank by meaning with a local embedder, else by words.
-
-    A save waits for no server, and sensitive text is not embedded. Words are slower, since every
-    save invalidates parts of the index.
-    """
+    """Rank by meaning with a local embedder, else by words: a save waits for no server."""
     question = analyse_query(new.content.replace('"', " ")[:CHARACTERS_READ])
     if not question.words:
         return None
@@ -77,7 +73,8 @@ def _possible(old: Memory, verdict: Verdict) -> PossibleUpdate:
 # Memories with a similar fingerprint that are compared in full.
 DUPLICATES_COMPARED = 20
 DUPLICATES_REPORTED = 5
-# New memories whose similar ones are read together, since a batch shares them: at most 40 MB.
+# New memories whose similar ones are read together, since memories of one batch share them: at most
+# 40 MB.
 DUPLICATE_BATCH = 64
 
 

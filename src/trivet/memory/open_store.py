@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from trivet.store import Store
 
 
-# SQLite's database without a file.
+# SQLite's name for a database without a file.
 IN_MEMORY = ":memory:"
 
 
 def open_store(settings: Settings, server: DatabaseServer | None = None) -> Store:
-    """Open the store; without a shared `server` it opens and closes its own connections."""
+    """Open the store; without a shared `server` it closes its own connections."""
     if is_unrecognized_address(settings.path):
         raise InvalidInput(
             "The path of the store looks like an address but is neither "
@@ -42,7 +42,7 @@ def open_store(settings: Settings, server: DatabaseServer | None = None) -> Stor
     return opened.store(settings.tenant, closes_server=server is None)
 
 
-# Part of file names and API keys.
+# A tenant's name, which is part of file names and API keys.
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}\Z")
 
 

@@ -1,4 +1,4 @@
-"""Passages of a long text: how it is cut for an embedder's window, and which ones answers show."""
+"""Passages of a long text: how to cut it for an embedder's window, and which ones to show."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CountTokens = Callable[[Sequence[str]], list[int]]
 
 # Share of a passage that the next one repeats, in whole sentences.
 PASSAGE_OVERLAP = 0.15
-# Characters that fit every embedder's window.
+# This many characters fit every embedder's window.
 ALWAYS_ONE_PASSAGE = 250
 # Estimated tokens per passage if no embedder has cut the text.
 WINDOW_TOKENS = 200
@@ -118,7 +118,7 @@ def best_excerpts(
     question: Question,
     most: int = 1,
 ) -> dict[str, list[str]]:
-    """Return up to `most` passages of each memory: the best one of a leg, then by query words."""
+    """Return up to `most` passages per memory: a leg's best, then by query words."""
     long = [memory for memory in memories if len(memory.content) > ALWAYS_ONE_PASSAGE]
     found = (
         {memory.id: best[memory.id] for memory in long if memory.id in best} if most == 1 else {}

@@ -1,7 +1,7 @@
 """Performing a verb: the one place that checks rights and completes ids, for every surface.
 
-A write that must act only once is recorded with its answer, sealed with a key made from two secrets
-of the caller: the answer may quote memories and must not be readable after they are purged.
+A write that must act only once is recorded with its answer. Two secrets of the caller seal it: it
+may quote memories and must not be readable after they are purged.
 """
 
 from __future__ import annotations
@@ -109,8 +109,6 @@ NONCE_BYTES = 12
 
 
 class IdempotencyRecord:
-    """The name, request digest and seal of a write that acts only once."""
-
     def __init__(self, secret: bytes, key: str, asked: bytes) -> None:
         self._root = hmac.digest(secret, b"trivet once " + key.encode(), "sha256")
         self.name = self._made("name")

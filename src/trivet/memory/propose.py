@@ -31,7 +31,7 @@ from trivet.types import LOCAL, Memory, Proposal, Proposed
 
 Known = Literal["stored already", "waits already", "rejected before"]
 
-# Latest proposals searched for other wordings; equal ones are found in all.
+# Bounds the proposals searched for other wordings; equal ones are found in all.
 LATEST_PROPOSALS = 300
 _STATUS_OF_STATE: dict[str, Known] = {
     "waiting": "waits already",
@@ -157,7 +157,9 @@ def _updated(
         if is_rewording(content, one.memory.content):
             return one.memory, verdict.why
     likely = [
-        (one, verdict) for one, verdict in judged if verdict.probability >= change_model().told
+        (one, verdict)
+        for one, verdict in judged
+        if verdict.probability >= change_model().report_from
     ]
     best = max(likely, key=lambda found: found[1].probability, default=None)
     return (best[0].memory, best[1].why) if best else None
@@ -211,7 +213,7 @@ def negated(text: str) -> bool:
 
 
 def particulars(text: str) -> frozenset[str]:
-    """Return numbers, identifiers, names and days, which distinguish statements."""
+    """Return numbers, identifiers, names and days."""
     named = {match[0].strip(".,;:!?()'\"`").lower() for match in _particular.finditer(text)}
     return frozenset(named | set(_calendar.findall(text.lower()))) - {""}
 

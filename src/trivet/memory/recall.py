@@ -1,27 +1,23 @@
 """The read path: analyze -> legs -> fuse -> expand, rerank -> weigh -> choose -> judge -> present.
 
-1. Resolve the query: remove secrets, start its embedding, correct typing errors, interpret a
-   named time.
-2. Run the legs of the recipe in parallel, then the graph leg, which starts from their hits. If a
-   leg fails, the others still answer.
-3. Fuse the rankings into one list. On request, add what rewrites of the query find. If the best
-   candidates are unsure, a reranker reads them.
-4. Weigh: exact matches earn a bonus, importance decides between near equals, and a match of the
-   named time counts more.
-5. Choose: successors replace superseded memories, near-duplicates are folded, and newer facts come
-   before older ones, unless the query asks about the past.
-6. Judge each hit's relevance, and present the hits with their reasons and the health of the legs.
+- Analyze: remove secrets, correct typing errors, interpret a named time.
+- Legs: run them in parallel, then the graph leg from their hits; if one fails, others answer.
+- Expand, rerank: do so on request, or if the best candidates are unsure.
+- Weigh: count exact matches, importance and the named time.
+- Choose: replace superseded memories, fold near-duplicates, put newer facts first.
+- Present: add reasons and the health of the legs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import msgspec
 
 from trivet.contract import Recall, RecallRequest
 from trivet.memory.answer.choose import choose, cut, sort_hits
-from trivet.memory.answer.decision import Decision, Stopwatch
+from trivet.memory.answer.decision import Decision, ScoredCandidate, Stopwatch
 from trivet.memory.answer.present import coarsen_times, health_of, present
 from trivet.memory.answer.relevance import judged
 from trivet.memory.answer.rerank import rerank_candidates, should_rerank
@@ -38,6 +34,7 @@ from trivet.memory.answer.weigh import CandidateScoring, no_match_in_period_note
 from trivet.memory.engine import Engine
 from trivet.memory.supersession.newer_first import order_newer_first
 from trivet.search.query import build_filter
+from trivet.search.rerank import Rerank
 from trivet.types import Answer
 
 # Score this many times more candidates when those so far do not fill the answer.
@@ -108,9 +105,34 @@ def rank(
 ) -> Decision:
     """Return the candidates in order, without judging their relevance.
 
-    For 100 hits, judging takes as long as everything else.
+    For 100 hits, judging takes as long as all the rest.
     """
-    store, recipe = engine.store, effective_recipe(engine, request)
+    found = _fused(engine, request, watch, retrieve, typed)
+    if engine.settings.expand if request.expand is None else request.expand:
+        found = _expanded(engine, watch, retrieve, found)
+    step = found.recipe.rerank
+    if step is not None and should_rerank(engine, found.pool, step):
+        found = _reranked(engine, watch, found, step)
+    with watch.stage("weigh"):
+        weighing = CandidateScoring(
+            engine.store,
+            found.pool.evidence[0].wording,
+            found.pool.fused,
+            found.recipe,
+            found.filter,
+            found.time,
+        )
+        scored = weighing.first(request.limit)
+        found = _with_period_note(found, scored)
+    with watch.stage("choose"):
+        return _with_hits(engine, request, found, weighing, scored)
+
+
+def _fused(
+    engine: Engine, request: Recall, watch: Stopwatch, retrieve: Retrieve, typed: str | None
+) -> Decision:
+    """Return the candidates that the legs found, in fused order, without hits yet."""
+    recipe = effective_recipe(engine, request)
     filter = build_filter(request, engine.settings, engine.viewer)
     with watch.stage("analyse"):
         typed = engine.guard.without_secrets(request.query) if typed is None else typed
@@ -118,44 +140,7 @@ def rank(
     with watch.stage("legs"):
         retrieved = retrieve_with_time(engine, query, filter, recipe, retrieve)
     with watch.stage("fuse"):
-        pool = fuse_rankings(store, query, filter, recipe, retrieved)
-        evidence = pool.evidence[0]
-    if engine.settings.expand if request.expand is None else request.expand:
-        from trivet.memory.answer.expand import expand_query
-
-        with watch.stage("expand"):
-            pool = expand_query(engine, query.question, filter, recipe, pool, retrieve)
-    if recipe.rerank is not None and should_rerank(engine, pool, recipe.rerank):
-        with watch.stage("rerank"):
-            pool = rerank_candidates(
-                engine, query.question, pool, retrieved.rankings, recipe.rerank
-            )
-    with watch.stage("weigh"):
-        deep = request.limit
-        weighing = CandidateScoring(store, evidence.wording, pool.fused, recipe, filter, query.time)
-        scored = weighing.first(deep)
-        if query.time is not None:
-            pool = msgspec.structs.replace(
-                pool, notes=(*pool.notes, *no_match_in_period_note(scored, query.time))
-            )
-    with watch.stage("choose"):
-        candidates, dropped = choose(store, scored, request, filter, evidence.texts)
-        # Candidates may be folded, superseded or purged.
-        while len(candidates) < request.limit and max(deep, len(scored)) < len(pool.fused):
-            deep *= DEPTH_FACTOR
-            scored = weighing.first(deep)
-            candidates, dropped = choose(store, scored, request, filter, evidence.texts)
-        unread = partial(weighing.unread, scored, request.limit)
-        ordered = order_newer_first(
-            store,
-            query.question,
-            candidates,
-            request,
-            filter,
-            unread,
-            names_a_time=query.time is not None,
-        )
-        hits = cut(ordered, request.limit, dropped)
+        pool = fuse_rankings(engine.store, query, filter, recipe, retrieved)
     return Decision(
         query=typed,
         filter=filter,
@@ -163,10 +148,58 @@ def rank(
         recipe=recipe,
         retrieved=retrieved,
         pool=pool,
-        hits=hits,
-        dropped=dropped,
+        hits=(),
+        dropped={},
         time=query.time,
     )
+
+
+def _expanded(engine: Engine, watch: Stopwatch, retrieve: Retrieve, found: Decision) -> Decision:
+    from trivet.memory.answer.expand import expand_query
+
+    with watch.stage("expand"):
+        pool = expand_query(
+            engine, found.question, found.filter, found.recipe, found.pool, retrieve
+        )
+    return msgspec.structs.replace(found, pool=pool)
+
+
+def _reranked(engine: Engine, watch: Stopwatch, found: Decision, step: Rerank) -> Decision:
+    with watch.stage("rerank"):
+        pool = rerank_candidates(engine, found.question, found.pool, found.retrieved.rankings, step)
+    return msgspec.structs.replace(found, pool=pool)
+
+
+def _with_period_note(found: Decision, scored: Sequence[ScoredCandidate]) -> Decision:
+    if found.time is None:
+        return found
+    notes = (*found.pool.notes, *no_match_in_period_note(scored, found.time))
+    return msgspec.structs.replace(found, pool=msgspec.structs.replace(found.pool, notes=notes))
+
+
+def _with_hits(
+    engine: Engine,
+    request: Recall,
+    found: Decision,
+    weighing: CandidateScoring,
+    scored: Sequence[ScoredCandidate],
+) -> Decision:
+    """Choose hits among the scored candidates; score more while too few remain."""
+    store, filter, texts = engine.store, found.filter, found.pool.evidence[0].texts
+    depth = request.limit
+    candidates, dropped = choose(store, scored, request, filter, texts)
+    # Candidates may be folded, superseded or purged.
+    while len(candidates) < request.limit and max(depth, len(scored)) < len(found.pool.fused):
+        depth *= DEPTH_FACTOR
+        scored = weighing.first(depth)
+        candidates, dropped = choose(store, scored, request, filter, texts)
+    unread = partial(weighing.unread, scored, request.limit)
+    names_a_time = found.time is not None
+    ordered = order_newer_first(
+        store, found.question, candidates, request, filter, unread, names_a_time
+    )
+    hits = cut(ordered, request.limit, dropped)
+    return msgspec.structs.replace(found, hits=hits, dropped=dropped)
 
 
 def _required_relevance(engine: Engine, request: Recall) -> float | None:

@@ -1,13 +1,8 @@
 """The write path: validate -> guard -> store -> report -> wake the worker.
 
-1. Validate the request against the settings and build the memory.
-2. Guard: seal its secrets behind placeholders, or refuse them, as the settings say.
-3. Store the row, its revision, its index entry and its jobs in one transaction, with the links to
-   the memories it supersedes.
-4. Report near-duplicates and, for a single save, memories it may update; the caller decides.
-5. Wake the worker, which embeds the memory and extracts its concepts.
-
-An edit takes the same path and is stored as the next revision.
+The guard seals secrets behind placeholders or refuses them. One transaction stores the row, its
+revision, its index entry, its jobs and its links. An edit takes the same path and becomes the next
+revision.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Revealing secrets on the record, rotating their keys, and limiting guesses at them.
 
-A caller could resend a memory with a guess in place of a placeholder and learn whether it was
-right. So secrets of other users are never compared. The owner's are, because a retry must be
-recognized; if the owner's key cannot reveal, wrong guesses are limited.
+A caller could resend a memory with a guess in place of a placeholder. So secrets of other users are
+never compared, and wrong guesses at the owner's are limited if the owner's key cannot reveal.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from trivet.types import AuditEntry, Memory, Rotated
 
 logger = logging.getLogger("trivet.memory")
 
-# Secrets per transaction. After a crash, the rest is found by its old key.
+# Secrets per transaction. After a crash, the next run finds the rest by its old key.
 RESEAL_BATCH = 200
 
 
@@ -74,7 +73,7 @@ def _key_to_use(engine: Engine) -> tuple[Key, bool]:
 
 
 def register_keys(engine: Engine) -> None:
-    """Register this store as a user of its keys, such as after a copy."""
+    """Register this store as a user of its keys."""
     for key in engine.store.secrets.keys_in_use():
         try:
             engine.guard.keys.get(key)
@@ -107,7 +106,6 @@ def visible_memory(engine: Engine, id: str) -> Memory | None:
 
 
 def check_guess_limit(engine: Engine, held: Memory) -> None:
-    """Raise TooMany after too many guesses."""
     if may_reveal(engine, held.owner):
         return
     since = stamp(moment(now()) - ATTEMPT_WINDOW)
@@ -120,7 +118,7 @@ def check_guess_limit(engine: Engine, held: Memory) -> None:
 
 
 def record_guess(engine: Engine, held: Memory) -> None:
-    """Record a secret that this memory does not hold, or that may not be compared."""
+    """Record a secret that this memory does not hold or may not compare."""
     if not may_reveal(engine, held.owner):
         engine.store.audit.note(REJECTED_GUESS_ACT, held.id, f"of {held.owner}, not stored")
 
@@ -135,7 +133,7 @@ def add_entries(engine: Engine, entries: Sequence[Entry]) -> list[AddResult]:
 def write_with_current_key(
     engine: Engine, entries: Sequence[Entry], write: Callable[[Sequence[Entry]], T]
 ) -> T:
-    """Write, resealing once if the store refuses because a key was retired meanwhile.
+    """Write, resealing once if the store refuses a key retired meanwhile.
 
     A dropped key still opens, because it is in this process's memory.
     """

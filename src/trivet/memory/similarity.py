@@ -9,7 +9,7 @@ from zlib import crc32
 
 from trivet.analyse import UNSPACED, analyse, fold
 
-# Three words of four in common.
+# Three of four words in common.
 DUPLICATE_SIMILARITY = 0.75
 # Two texts of likeness 0.75 share about five of these eight hashes.
 FINGERPRINT_SIZE = 8
@@ -58,10 +58,7 @@ def similarity_at_least(one: Words, other: Words, least: float) -> float:
 
 
 def content_key(text: str) -> tuple[str, ...]:
-    """Return a key for the stems and negations in order.
-
-    A share of common words is not enough: any word may matter ("on Monday", "on Tuesday").
-    """
+    """Return a key for the stems and negations in order."""
     return (*analyse(text), "|", *negations(text))
 
 

@@ -1,7 +1,4 @@
-"""How far the rules and the language model have read each conversation, in one local file each.
-
-A conversation whose file is lost is read again; the inbox recognizes its proposals.
-"""
+"""How far the rules and the language model have read each conversation, in one local file each."""
 
 from __future__ import annotations
 
@@ -22,8 +19,6 @@ PROBLEM = "problem.json"
 
 
 class TranscriptProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """Bytes of a transcript read by the rules and the language model."""
-
     store: str
     session: str
     path: str

@@ -21,13 +21,13 @@ from trivet.models.http import Limits, post_json
 OPENAI_HOST = "api.openai.com"
 OPENAI_KEY = "OPENAI_API_KEY"
 OTHER_KEY = "TRIVET_LLM_API_KEY"
-# A local model sends nothing before its whole answer: four short texts took half a billion
-# parameters on one core 140 s (docs/results/language_model.md).
+# A local model sends nothing before its whole answer: a model of half a billion parameters took 140
+# s for four short texts on one core (docs/results/language_model.md).
 LIMITS = Limits(seconds=180.0, deadline=360.0, attempts=2, most_bytes=2**20)
 MAX_ANSWER_TOKENS = 2_000
 # Consecutive failed requests after which the endpoint counts as down.
 PATIENCE = 3
-# Braces tried as the start of the JSON.
+# Braces to try as the start of the JSON.
 MAX_JSON_STARTS = 8
 _brace = re.compile("{")
 _decoder = json.JSONDecoder()
@@ -38,7 +38,7 @@ class BadAnswer(Exception):
 
 
 class Chat:
-    """A chat model. OPENAI_API_KEY is sent to OpenAI only, TRIVET_LLM_API_KEY to others."""
+    """A chat model; OPENAI_API_KEY is sent to OpenAI only, TRIVET_LLM_API_KEY to others."""
 
     def __init__(
         self, spec: str, limits: Limits = LIMITS, wait: Callable[[float], object] = time.sleep

@@ -17,8 +17,8 @@ from trivet.errors import EmbedderError
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 RETRYABLE = frozenset({408, 429, 500, 502, 503, 504})
-# The usual cause. The body is not shown: providers quote the rejected text in it, and others may
-# see the error.
+# The usual cause of each status. The body stays hidden: providers quote the rejected text in it,
+# and others may see the error.
 HINTS: Mapping[int, str] = {
     400: "the request is not accepted: check the model's name, or set a smaller window=N",
     401: "check the key",
@@ -54,15 +54,13 @@ class Limits:
     most_bytes: int = 64 * 2**20
 
 
-# Recall works without a query's vector; nobody waits for a document's.
+# Short, since recall works without a query's vector; nobody waits for a document's.
 QUERY_LIMITS = Limits(seconds=5.0, deadline=8.0, attempts=2)
 DOCUMENT_LIMITS = Limits(seconds=60.0, deadline=180.0, attempts=5)
 TRIAL_LIMITS = Limits(seconds=5.0, deadline=5.0, attempts=1)
 
 
 class _Failure(Exception):
-    """A failed attempt."""
-
     def __init__(
         self,
         reason: str,
@@ -77,7 +75,7 @@ class _Failure(Exception):
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Following a redirect would send the key to an undeclared host."""
+    """Handler that refuses redirects: they would send the key to an undeclared host."""
 
     def redirect_request(self, *_: Any) -> None:
         return None

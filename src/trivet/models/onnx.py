@@ -148,13 +148,13 @@ class Tokens:
 
     def ids(self, text: str) -> list[int]:
         text = clean(text)
-        tokenizer = self._brief(text) or self.open()
+        tokenizer = self._fast_tokenizer(text) or self.open()
         encoding = tokenizer.encode(text, add_special_tokens=False)
         encoding.truncate(_window(tokenizer, self._most))
         ids: list[int] = tokenizer.post_process(encoding).ids
         return ids
 
-    def _brief(self, text: str) -> Any:
+    def _fast_tokenizer(self, text: str) -> Any:
         if self._opened is not None or not self._is_first:
             return None
         self._is_first = False

@@ -1,8 +1,7 @@
 """Fast tokenization of one short text, and the words that the bundled embedder knows.
 
-Opening the whole tokenizer takes 0.1 s, mostly for fifty thousand merges. A merge that a text needs
-produces a substring of its words, so only the merges of such tokens are loaded. The result is the
-same.
+Opening the whole tokenizer takes 0.1 s, mostly for merges; only those that the text can need are
+loaded.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ LONGEST = 32
 # `rank`: the merge that makes the token, or NO_RANK; `left`: bytes of that merge's first part.
 ROW = [("token", f"S{LONGEST}"), ("id", "<i4"), ("rank", "<i4"), ("left", "u1")]
 NO_RANK = -1
-# For longer texts, lookups take longer than opening the tokenizer.
+# Characters. For longer texts, lookups take longer than opening the tokenizer.
 LONGEST_TEXT = 400
 # Special tokens start with it; text around them may split differently.
 SPECIAL = "<"

@@ -1,7 +1,6 @@
 """Limits on concurrent recalls, load shedding, and the threads that run legs in parallel.
 
-Recalls of one process take turns: eight unlimited threads answered 33 requests a second, one thread
-53 (docs/decisions/0008). A recall that waits for a hosted model gives up its turn meanwhile.
+Eight unlimited threads answered 33 requests a second, one thread 53 (docs/decisions/0008).
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ class RecallLoad:
     def overload_reason(self) -> str | None:
         """Return why optional work must be skipped now, or None.
 
-        The number of recalls is not shown: they may belong to other tenants.
+        The reason hides the number of recalls, which may belong to other tenants.
         """
         with self._lock:
             if self.active_recalls <= self.capacity:
@@ -208,8 +207,6 @@ class _LegThreads:
 
 
 class ParallelLegs:
-    """Threads that run legs, reused between recalls."""
-
     def __init__(self, threads_per_leg: int = THREADS_PER_LEG, at_once: int = 1) -> None:
         self.turns = ConcurrencyLimit(at_once)
         self._threads_per_leg = threads_per_leg
@@ -224,8 +221,7 @@ class ParallelLegs:
     ) -> tuple[list[Ranking], list[LegHealth]]:
         """Return the rankings of the legs that answered in time, and the health of every leg.
 
-        Legs in `here` run in the caller's thread and must not hang. `late` gets the name of each
-        leg that exceeded the limit.
+        Legs in `here` run in the caller's thread and must not hang.
         """
         started = time.perf_counter()
         threaded = {

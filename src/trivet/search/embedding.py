@@ -51,9 +51,8 @@ class _PendingVector:
 class Embedding:
     """The vectors of a store and the embedders named by the settings.
 
-    Only the configured, earlier and bundled embedders are ever called; if none makes the store's
-    vectors, recall works by words. Vectors are written only if the configured embedder is the
-    store's; the owner changes that with `move`.
+    Only the configured, earlier and bundled embedders are ever called, and only the configured one
+    writes vectors.
     """
 
     def __init__(
@@ -102,7 +101,7 @@ class Embedding:
     def adopt(self) -> None:
         """Make the configured model the store's if that has none, or an older bundled one.
 
-        May call a hosted model to learn its dimension, so only the worker calls this.
+        May call a hosted model, so only the worker calls this.
         """
         if self._configured is None or self._known() is not None:
             return
@@ -161,7 +160,6 @@ class Embedding:
         return self._configured.identity
 
     def check_key(self) -> None:
-        """Raise an error if a hosted embedder's API key is missing."""
         if self._configured is None or self._configured.local:
             return
         from trivet.models.embed.hosted import HostedEmbedder
@@ -181,7 +179,7 @@ class Embedding:
         return shown
 
     def embedder_of(self, model: Model) -> Embedder:
-        """Return the embedder of a model, or raise EmbedderError if none here makes its vectors."""
+        """Return the embedder of a model, or raise EmbedderError if none here fits."""
         if self._configured is not None and model.identity == self._configured.identity:
             return self._configured
         with self._lock:
@@ -250,9 +248,9 @@ class Embedding:
         if vector is not None:
             name = (serving.identity, text)
             self._begun[name] = _PendingVector(vector, within_ms)
-            vector.add_done_callback(lambda made: self._arrived(name, made))
+            vector.add_done_callback(lambda made: self._cache_finished(name, made))
 
-    def _arrived(self, name: tuple[str, str], made: Future[NDArray[np.float32]]) -> None:
+    def _cache_finished(self, name: tuple[str, str], made: Future[NDArray[np.float32]]) -> None:
         if made.exception() is None:
             self._queries.put(name, made.result())
         self._begun.pop(name, None)  # on failure, the next caller embeds again and gets the error
@@ -279,7 +277,7 @@ class Embedding:
     def document_vectors(
         self, model: Model, texts: Sequence[str], keep: bool = False
     ) -> NDArray[np.float32]:
-        """Return the vectors of passages; with `keep`, cache new ones for recall and the worker."""
+        """Return passages' vectors; with `keep`, cache new ones."""
         embedder = self.embedder_of(model)
         known = {
             text: vector

@@ -1,7 +1,4 @@
-"""The times that a memory's text mentions, stored with it so that recall reads no text.
-
-Stored values of another grammar version or local writing time are ignored.
-"""
+"""The times that a memory's text mentions, stored with it so that recall reads no text."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from trivet.types import Memory
 GRAMMAR = 1
 # Prefix of a text to parse, about a millisecond of work.
 MAX_READ_CHARACTERS = 2_000
-# Generous, because measuring takes a third as long as parsing.
+# Generous estimate per time: measuring takes a third as long as parsing.
 MENTIONED_TIME_BYTES = 1_000
 
 

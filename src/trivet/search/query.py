@@ -1,7 +1,7 @@
 """A request becomes a query: filter, search terms, quoted phrases, and spelling corrections.
 
 A query word that no visible memory holds (`vualt paht`) is corrected to an indexed word one typo
-away, unless the bundled model knows it: a query for "prize" does not mean "price".
+away, unless the bundled model knows it ("prize" does not mean "price").
 """
 
 from __future__ import annotations
@@ -69,9 +69,8 @@ MAX_PHRASE_CANDIDATES = 1_000
 def keep_phrase_holders(
     store: Store, question: Question, filter: Filter, recipe: Recipe, rankings: Sequence[Ranking]
 ) -> list[Ranking]:
-    """Return the rankings reduced to memories that hold every quoted phrase; empty if none does.
+    """Return only memories that hold every quoted phrase; empty if none does.
 
-    The lexical ranking is computed again, because a holder may score below the leg's depth.
     Function words are not indexed: for them, only what the legs found is read.
     """
     quoted = analyse_query("\n".join(question.phrases), question.languages)
@@ -105,7 +104,7 @@ def holds_phrases(memory: Memory, question: Question) -> bool:
     return all(holds_phrase(text, phrase) for phrase in question.phrases)
 
 
-# The first letter is rarely wrong, and the vocabulary is read by prefix.
+# Letters of the prefix by which the vocabulary is read; the first letter is rarely wrong.
 PREFIX_LETTERS = 2
 # Short words have many neighbors (`boat`, `boot`, `bolt`): for these only transpositions count, and
 # a short stem must come from a longer word.
@@ -157,7 +156,7 @@ def _unknown(store: Store, question: Question, filter: Filter, bm25: Bm25) -> It
 
 
 def _is_ordinary(word: Word) -> bool:
-    """Exclude identifiers, numbers and non-ASCII words, in which each letter counts."""
+    """Exclude words in which each letter counts, such as identifiers."""
     return (
         len(word.text) >= MIN_SWAPPED_LENGTH
         and word.text.isascii()
@@ -167,7 +166,7 @@ def _is_ordinary(word: Word) -> bool:
 
 
 def _correction_of(store: Store, word: Word, filter: Filter, bm25: Bm25) -> str | None:
-    """Return the closest word in most visible memories, as a memory spells it."""
+    """Return the closest word in most visible memories, as written there."""
     near = [
         term
         for term in _known(store, word)
@@ -201,7 +200,7 @@ def _known(store: Store, word: Word) -> set[str]:
 
 
 def typos_of(typed: str) -> Iterator[str]:
-    """Yield every string one insertion, deletion, substitution or transposition away."""
+    """Yield every string one insertion, deletion, substitution or swap away."""
     for at in range(len(typed) + 1):
         before, rest = typed[:at], typed[at:]
         yield from (before + letter + rest for letter in LETTERS)

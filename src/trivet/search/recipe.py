@@ -1,6 +1,6 @@
 """The recall configuration as one string: `rrf(k=60) | depth(100) | bonus(0.05) | prior(0.3)`.
 
-Defaults were chosen on seven corpora by leave-one-out: docs/decisions/0006.
+docs/decisions/0006 explains the defaults.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def parse_recipe(text: str, members: tuple[str, ...] = ()) -> Recipe:
 
 @cached(RECIPES_BYTES)
 def _parsed(text: str, members: tuple[str, ...], legs: tuple[str, ...]) -> Recipe:
-    """Cached by text, and by legs so that a new leg is known at once."""
+    """Cache by text and legs, so that a new leg is known at once."""
     if text.strip() == "default":
         return DEFAULT
     steps: dict[str, object] = {}

@@ -53,7 +53,6 @@ class Exactness:
         )
 
     def needs_terms(self, memory: Memory, held: Set[str]) -> bool:
-        """Return whether `of` will call `terms`."""
         is_long = len(memory.content) > LONG_TEXT_CHARACTERS
         return (
             is_long
@@ -64,13 +63,13 @@ class Exactness:
     def of(self, memory: Memory, held: Set[str], terms: Callable[[], str]) -> float:
         """Return the exactness, mostly without reading text.
 
-        `held` are the query's terms in the memory; `terms` returns all its terms, space-separated.
+        `held` are the query's terms in the memory; `terms` returns all.
         """
         question = self._question
         if memory.title and fold(memory.title) == question.folded:
             return 1.0
         wholes, identifiers = (
-            self._possible_wholes(memory, held, terms),
+            self._possible_phrases(memory, held, terms),
             self._possible_identifiers(held),
         )
         if not wholes and not identifiers:
@@ -84,7 +83,7 @@ class Exactness:
         is_indexed = self._index_decides(held)
         return [one.folded for one in self._identifiers if not is_indexed or one.is_possible(held)]
 
-    def _possible_wholes(
+    def _possible_phrases(
         self, memory: Memory, held: Set[str], terms: Callable[[], str]
     ) -> list[str]:
         if not self._index_decides(held):
@@ -109,7 +108,7 @@ READ = "read"
 
 
 class Feature(msgspec.Struct, frozen=True):
-    """A weight, and the range seen in training, to which values are clamped."""
+    """A weight, and the training range to which values are clamped."""
 
     weight: float
     least: float = -math.inf
@@ -138,8 +137,7 @@ class Calibrated(msgspec.Struct, frozen=True):
 class RelevanceModel(msgspec.Struct, frozen=True):
     """Linear models by embedder, since cosines of two embedders are not comparable.
 
-    `other` serves unknown embedders, `words` answers without vectors. From `threshold` on, hits are
-    shown by default (docs/relevance.md).
+    `other` serves unknown embedders, `words` answers without vectors.
     """
 
     embedders: Mapping[str, Calibrated]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class IndexedTexts:
-    """Terms of candidates from the index, a thousand times faster than analyzing texts."""
+    """Terms of candidates from the index, much faster than analysis."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -43,7 +43,7 @@ class IndexedTexts:
 
 
 def _analysed(memory: Memory) -> IndexedText:
-    """The index lacks this memory, which `doctor` reports."""
+    """Analyze a memory that the index lacks, which `doctor` reports."""
     return IndexedText(" ".join(analyse(memory.content)), " ".join(analyse(memory.title or "")))
 
 
@@ -143,16 +143,16 @@ class RankedLeg:
         self._silent = {name: float(measure == "silent") for name, measure in leg.features.items()}
         measures: dict[Measure, Callable[[int | None], float]] = {
             "silent": lambda place: 0.0,
-            # Tells about the query whether anything is near it.
+            # Shows whether anything is near the query.
             "best": lambda place: self._scores[0],
             "score": self._score,
-            # Twice the BM25 score is not twice as likely.
+            # A BM25 score twice as high is not twice as likely.
             "log_score": lambda place: math.log1p(self._score(place)),
             "normalised": lambda place: self._missing if place is None else self._norms[place],
             "place": lambda place: (
                 0.0 if place is None else PLACE_CONSTANT / (PLACE_CONSTANT + place + 1)
             ),
-            "gap": self._gap,
+            "gap": self._score_gap,
         }
         self._measures = [(name, measures[measure]) for name, measure in leg.features.items()]
 
@@ -165,7 +165,7 @@ class RankedLeg:
     def _score(self, place: int | None) -> float:
         return self._scores[-1 if place is None else place]
 
-    def _gap(self, place: int | None) -> float:
+    def _score_gap(self, place: int | None) -> float:
         if place is None:
             return 0.0
         after = self._norms[place + 1] if place + 1 < len(self._norms) else self._missing
@@ -183,7 +183,7 @@ TEXT_MATCH_FEATURES: tuple[str, ...] = (
 
 
 class TextMatch:
-    """How memories match one query's words, according to the index."""
+    """The match of memories with one query's words, according to the index."""
 
     def __init__(
         self, store: Store, question: Question, filter: Filter, bm25: Bm25, texts: IndexedTexts

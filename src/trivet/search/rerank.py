@@ -19,7 +19,7 @@ MODELS: tuple[str, ...] = (OFF, *PRESETS, CUSTOM)
 
 
 class Rerank(msgspec.Struct, frozen=True):
-    """The rerank step. An empty `model` means the one of the settings, else `best`."""
+    """The rerank step; an empty `model` means the one of the settings, else `best`."""
 
     model: str = CONFIGURED
     top: int | None = None
@@ -49,8 +49,7 @@ def blended(fused: Sequence[Fused], top: int, ranking: Ranking, share: float) ->
 
     The reranker replaces a share of the legs that read text. The graph leg keeps its full part: a
     reranker cannot see that a memory leads to the answer (MuSiQue .706 nDCG@10, .678 if the graph
-    shares). New scores stay in the range of the old ones, so that bonus and prior keep their
-    effect.
+    shares).
     """
     head, rest = fused[:top], tuple(fused[top:])
     before, after, kept = _deviations(_as_ranking(head)), _deviations(ranking), _kept_parts(head)
@@ -114,7 +113,7 @@ def _deviations(ranking: Ranking) -> dict[str, float]:
 
 
 def _rescaled(values: Sequence[float], head: Sequence[Fused], rest: Sequence[Fused]) -> list[float]:
-    """Stretch values over the score range of `head`, so that they stay above the rest."""
+    """Stretch values over the score range of `head`, above the rest."""
     low, high = head[-1].score, head[0].score
     if low == high:
         low = rest[0].score if rest else 0.0

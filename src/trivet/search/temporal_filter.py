@@ -1,7 +1,7 @@
 """The time a question asks about, and which memories belong to it: a preference, never a filter.
 
 A memory belongs to a time if it was written, became true or ceased to be true then, or mentions a
-date in it. A dated event may name the time: "before the launch".
+date in it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class TemporalQuery(msgspec.Struct, frozen=True, dict=True):
     left_out: tuple[str, ...]  # terms removed from `question`
 
     def reason(self, memory: Memory) -> str | None:
-        """Return why a memory belongs to the time, such as "written in 'last week' (2-8 May)"."""
+        """Return why a memory belongs to the time: "written in 'last week' (2-8 May)"."""
         return self.reason_by_dates(memory) or self.reason_by_text(mentioned_times(memory))
 
     def reason_by_dates(self, memory: Dated) -> str | None:
@@ -166,7 +166,7 @@ def _falls_in(bound: datetime | None, span: Span) -> bool:
 
 
 def _mentions(mentioned: MentionedTime, expression: Expression, span: Span) -> bool:
-    """Match yearly dates such as birthdays in any year, if neither side names one."""
+    """Match yearly dates in any year, if neither side names one."""
     if any(_mostly_within(one, span) for one in mentioned.spans):
         return True
     bound = span.start or span.end
@@ -200,7 +200,7 @@ _sentence_end = re.compile(r"[.!?\n]\s")
 
 
 def event_in(store: Store, text: str, filter: Filter, recipe: Recipe) -> Expression | None:
-    """Return the time before, after or of an event for which memories give one day."""
+    """Return the time before, after or of an event whose day memories give."""
     found = _event.search(text) if _asks_what_was.search(text) else None
     terms = tuple(dict.fromkeys(analyse(found["name"]))) if found else ()
     day = _day_of(store, terms, filter, recipe) if terms else None

@@ -67,7 +67,7 @@ def join_wrapped_lines(text: str, only_marked: bool) -> JoinedText | None:
 
 
 def _break(text: str, found: re.Match[str], only_marked: bool) -> tuple[int, int] | None:
-    if not only_marked and not _goes_on(found["rest"]):
+    if not only_marked and not _continues_token(found["rest"]):
         return None
     start = max(0, found.start() - LONGEST_MARK)
     mark = _MARK().search(text[start : found.start()])
@@ -80,7 +80,7 @@ def _is_marked(mark: str, opening: str) -> bool:
     return mark[-1:] in ("\\", "+") or (mark[:1] == opening != "")
 
 
-def _goes_on(rest: str) -> bool:
+def _continues_token(rest: str) -> bool:
     letters = any(map(str.isalpha, rest))
     mixed = rest != rest.lower() and rest[1:] != rest[1:].lower() and rest != rest.upper()
     return letters and (mixed or any(map(str.isdigit, rest)))
@@ -88,8 +88,8 @@ def _goes_on(rest: str) -> bool:
 
 # `pw=a1b2c3`, the shortest text that any rule matches.
 SHORTEST = 8
-# Digests of clean texts, about 1 MB. A text passes several checks from inbox to provider, and only
-# the first one scans it.
+# Digests of clean texts, about 1 MB. A text passes several checks from inbox to provider; only the
+# first one scans it.
 MAX_CLEAN_DIGESTS = 10_000
 
 
@@ -160,7 +160,7 @@ def _joined(found: Sequence[SecretSpan]) -> list[SecretSpan]:
 
 
 _RULES = (*ISSUED, *COMMANDS)
-# A hundred lookups in a text take some microseconds.
+# A hundred lookups in a text take a few microseconds.
 _ANCHORS = tuple(
     (anchor, number) for number, rule in enumerate(_RULES) for anchor in rule.anchors or ("",)
 )

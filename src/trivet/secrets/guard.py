@@ -93,8 +93,6 @@ FIELDS_SEALED_WHOLE = ("tags", "expanded_keywords")
 
 
 class ProtectedMemory(msgspec.Struct, frozen=True):
-    """A memory that may be stored, and the secrets taken out of it."""
-
     memory: Memory
     history: tuple[Revision, ...] = ()
     secrets: tuple[Sealed, ...] = ()
@@ -152,7 +150,7 @@ class Guard:
             )
 
     def _without_secret_names(self, old: Revision) -> Revision:
-        """An imported revision's scope, category and action may hold any text."""
+        """Clean scope, category and action, which may hold any text in an imported revision."""
         memory, clean = old.memory, self.without_secrets
         named = msgspec.structs.replace(
             memory, scope=clean(memory.scope), category=clean(memory.category)
@@ -168,7 +166,7 @@ class Guard:
     def masked(self, text: str) -> tuple[str, dict[str, int]]:
         """Return the text for a proposal, and the number of secrets per kind.
 
-        Proposals are not encrypted, so secrets are removed in any mode.
+        Proposals are not encrypted, so any mode removes secrets.
         """
         spans = _spans(text, secrets=True)
         counts = Counter(found.kind for found in spans if found.kind != PRIVATE)
@@ -184,7 +182,7 @@ class Guard:
     def opened(
         self, memory: str, secrets: Callable[[], Sequence[Sealed]]
     ) -> tuple[Sequence[Sealed], dict[Name, str]]:
-        """Return the secrets and their values, read again if a key rotation interfered."""
+        """Return secrets and their values, read again after a key rotation."""
         held = secrets()
         try:
             return held, self._values(memory, held)
@@ -200,7 +198,7 @@ class Guard:
         }
 
     def _spans_by_text(self, memories: Sequence[Memory]) -> dict[str, list[SecretSpan]]:
-        """Short fields are scanned together first: nearly always, none has a secret."""
+        """Scan short fields together first: they hardly ever hold a secret."""
         contents = {memory.content: self.spans(memory.content) for memory in memories}
         fields = (pair for memory in memories for pair in _texts(memory))
         short = list(dict.fromkeys(text for field, text in fields if field != "content"))

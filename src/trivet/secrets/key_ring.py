@@ -18,7 +18,8 @@ from trivet.secrets.key_storage import FileKeyStore, Keys, KeyStore, find_keyrin
 logger = logging.getLogger("trivet.secrets.keys")
 
 KEY_FILE = "secret-keys.json"
-# Attempts to write while other processes change the keys: a server may open many stores at once.
+# Maximum attempts to write while other processes change the keys: a server may open many stores at
+# once.
 MAX_TRIES = 30
 # Longest random pause between attempts.
 PAUSE_SECONDS = 0.02
@@ -60,7 +61,7 @@ class KeyRing:
     def current(self) -> Key:
         """Return the key for sealing, made if there is none.
 
-        Read on each call, because another process may have rotated it.
+        Read it on each call: another process may have rotated it.
         """
         user = self._find_user()
         with self._lock:
@@ -105,8 +106,7 @@ class KeyRing:
     ) -> ReleasedKeys:
         """Record that this store no longer uses these keys; with `drop`, delete unused ones.
 
-        One compare-and-set: a store that starts to use a key meanwhile is recorded first, which
-        keeps the key, or does not find it.
+        One compare-and-set: a store that starts to use a key keeps it, or does not find it.
         """
         user = self._find_user()
 
@@ -123,7 +123,7 @@ class KeyRing:
         return ReleasedKeys(len(before.keys) - len(after.keys), kept)
 
     def _record_use(self, place: KeyStore, id: str, user: str) -> None:
-        """Failing to record must not prevent decryption."""
+        """Ignore a failure, which must not prevent decryption."""
         self._recorded_uses.add(id)
         if place is not self._first():
             return

@@ -18,7 +18,7 @@ FIELD = "keys"
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Following a redirect would send the token to another host."""
+    """Handler that refuses redirects: they would send the token to another host."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
@@ -43,7 +43,9 @@ class VaultKeyStore:
         self._opener = urllib.request.build_opener(_NoRedirect)
         # Writes with secrets are serialized on the keys, so only one may wait for a vault that
         # hangs.
-        self._breaker = breaker_for("vault", self._url, "", lambda: self._asked("GET"), _resting)
+        self._breaker = breaker_for(
+            "vault", self._url, "", lambda: self._asked("GET"), _vault_paused_error
+        )
 
     @property
     def name(self) -> str:
@@ -108,7 +110,7 @@ class VaultKeyStore:
             raise silent from None
 
 
-def _resting(reason: str) -> SecretError:
+def _vault_paused_error(reason: str) -> SecretError:
     return SecretError(f"{reason[:1].upper()}{reason[1:]}. Nothing was written.")
 
 

@@ -1,8 +1,4 @@
-"""Secrets recognized by a format: issued keys, passwords in commands, and seed phrases.
-
-A seed phrase is 12 to 24 words of the BIP 39 list with a checksum; ordinary text never has twelve
-of them without a function word.
-"""
+"""Secrets recognized by a format: issued keys, passwords in commands, and seed phrases."""
 
 from __future__ import annotations
 
@@ -254,12 +250,15 @@ _VALUE = r"(?:\"(?P<quoted>[^\"\n]{4,100})\"|'(?P<single>[^'\n]{4,100})'|(?P<bar
 
 def _option(anchors: str, tools: str, options: str) -> Rule:
     return rule(
-        "password", anchors, rf"(?<![\w.-])(?:{tools}){_ARGUMENTS}(?:{options}){_VALUE}", _is_given
+        "password",
+        anchors,
+        rf"(?<![\w.-])(?:{tools}){_ARGUMENTS}(?:{options}){_VALUE}",
+        _looks_like_password,
     )
 
 
-def _is_given(value: str) -> bool:
-    """Words and numbers after an option are usually another argument."""
+def _looks_like_password(value: str) -> bool:
+    """Reject words and numbers, which are usually another argument."""
     return is_password(value) or is_weak_password(value)
 
 
@@ -280,10 +279,10 @@ COMMANDS: tuple[Rule, ...] = (
     _option("htpasswd", r"htpasswd", r"-\w*b\w*\s+\S{1,120}\s+\S{1,80}\s+"),
     _option("lftp", r"lftp", r"-u\s+[^\s,]{1,80},"),
     _option("-a --auth", r"https?|xh", r"(?:-a|--auth)[\s=]\s*[^\s:]{1,80}:"),
-    rule("password", "pass", rf"(?<![\w-])--?(?:\w{{1,20}}-)?(?:password|passwd|passphrase|pass|pw)\s+{_VALUE}", _is_given, flags=re.IGNORECASE),  # noqa: E501
+    rule("password", "pass", rf"(?<![\w-])--?(?:\w{{1,20}}-)?(?:password|passwd|passphrase|pass|pw)\s+{_VALUE}", _looks_like_password, flags=re.IGNORECASE),  # noqa: E501
     rule("token", "--", rf"(?<![\w-])--?(?:\w{{1,20}}-)?(?:token|secret|api-?key|access-key)\s+{_VALUE}", is_weak_password, flags=re.IGNORECASE),  # noqa: E501
     rule("password", "pass=", rf"(?<![\w-])[A-Z][A-Z0-9_]{{0,40}}PASS={_VALUE}", is_weak_password),
-    rule("password", "sudo", r"\becho\s+" + _VALUE + r"\s*\|\s*sudo\s[^\n|;&]{0,40}?-\w*S", _is_given),  # noqa: E501
+    rule("password", "sudo", r"\becho\s+" + _VALUE + r"\s*\|\s*sudo\s[^\n|;&]{0,40}?-\w*S", _looks_like_password),  # noqa: E501
     rule("password", "password", r"\b(?:machine\s{1,8}\S{1,200}|default)\s{1,40}login\s{1,8}\S{1,200}\s{1,40}(?:account\s{1,8}\S{1,200}\s{1,40})?password\s{1,8}(?P<bare>\S{1,200})", lambda value: len(value) >= 4),  # noqa: E501
 )  # fmt: skip
 
@@ -311,7 +310,6 @@ def _numbers() -> dict[str, int]:
 
 
 def seed_phrases(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield kind, start and stop of each phrase."""
     for short in _RUN().finditer(text):
         for run in _runs(text, short):
             if LENGTHS[-1] <= len(run) <= LONGEST_RUN and (span := _phrase(text, run)) is not None:

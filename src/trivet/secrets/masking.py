@@ -33,7 +33,7 @@ def fill_placeholders(text: str, values: Mapping[Name, str]) -> str:
 
 
 def renumber_placeholders(text: str, by: int) -> str:
-    """Raise placeholder numbers, so that those of two memories differ."""
+    """Raise placeholder numbers, so that two memories' numbers differ."""
 
     def moved(match: re.Match[str]) -> str:
         kind, number = _name(match)

@@ -1,8 +1,4 @@
-"""Secrets recognized by the name before them: `api_key: ...`, "the password is ...", "PIN 4821".
-
-The value must look like a password, token or code. In prose, it is searched in the few words after
-the name.
-"""
+"""Secrets recognized by the name before them: `api_key: ...`, "the password is ...", "PIN 4821"."""
 
 from __future__ import annotations
 
@@ -63,7 +59,6 @@ _PROSE = LazyPattern(r"^\s+(?:is|was|lautet|ist|es|est|to|are)", re.IGNORECASE)
 
 
 def assigned_secrets(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield kind, start and stop of each secret."""
     lower = text.lower()
     if text.isascii() and not any(start in lower for start in _STARTS):
         return
@@ -131,7 +126,7 @@ def _is_about_a_secret(match: re.Match[str]) -> bool:
 
 MOST_CHARACTERS = 120
 MOST_WORDS = 14
-# How far from "code" a word must be that says what it opens.
+# Maximum distance from "code" to a word that says what it opens.
 NEAR_CODE = 60
 
 # Every text with a matching name contains one of these.
@@ -204,7 +199,6 @@ _OPENING, _CLOSING = "\"'`“‘«(<", "\"'`”’».,;:!?)>"
 
 
 def prose_secrets(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield kind, start and stop of each secret."""
     lower = text.lower()
     wifi = _WIFI_KEY().finditer(text) if any(start in lower for start in _MAY_NAME_WIFI) else ()
     for name in wifi:
@@ -226,7 +220,7 @@ def prose_secrets(text: str) -> Iterator[tuple[str, int, int]]:
                 pair.start("value") + len(pair["value"].rstrip(".,;")),
             )
     for name in _CODE().finditer(text) if any(start in lower for start in _MAY_NAME_CODE) else ():
-        if (name["open"] is None or _opens_something(text, name)) and (
+        if (name["open"] is None or _is_access_code(text, name)) and (
             span := _code_after(text, name)
         ) is not None:
             yield "pin", *span
@@ -290,7 +284,7 @@ def _value_before(text: str, name: re.Match[str]) -> tuple[int, int] | None:
     return start + before.start(1), start + before.end(1)
 
 
-def _opens_something(text: str, name: re.Match[str]) -> bool:
+def _is_access_code(text: str, name: re.Match[str]) -> bool:
     if _NOT_OPENING().search(
         text[max(0, name.start() - 12) : name.start()]
     ) or _NOT_OPENING().search(name[0][:-4]):

@@ -83,7 +83,7 @@ def is_token(value: str) -> bool:
 
 
 def _least_entropy(value: str) -> float:
-    """Hexadecimal has at most 4 bits per character, other short values also fewer."""
+    """Require less of hexadecimal, which has at most 4 bits per character, and of short values."""
     return 2.8 if len(value) < 24 else 3.0
 
 

@@ -17,7 +17,7 @@ SECRET_KEYS_UNAVAILABLE = (
 
 
 def public_message(error: TrivetError) -> str:
-    """Return the text for the caller; only the owner's log names where secret keys are kept."""
+    """Return the text for the caller; only the owner's log says where keys are."""
     if isinstance(error, SecretError):
         logger.error("%s", error)
         return SECRET_KEYS_UNAVAILABLE

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from trivet.settings.load import LISTS, TABLES, load_settings
 from trivet.settings.locations import cache_folder, config_path, data_folder, default_store
-from trivet.settings.settings import CATEGORIES, HIDDEN, LISTS, TABLES, Settings, load_settings
+from trivet.settings.settings import CATEGORIES, HIDDEN, Settings
 
 __all__ = [
     "CATEGORIES",

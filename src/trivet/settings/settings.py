@@ -1,19 +1,15 @@
-"""The settings, and loading them from trivet.toml, the environment and the caller."""
+"""The settings, with their bounds, defaults and descriptions."""
 
 from __future__ import annotations
 
-import os
-import tomllib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
 from trivet.contract import SCOPE_PATTERN
-from trivet.errors import InvalidInput
-from trivet.settings.locations import config_path, default_store, without_password
+from trivet.settings.locations import without_password
 from trivet.settings.systems import ExternalSystem
 
 CATEGORIES: tuple[str, ...] = (
@@ -28,18 +24,13 @@ CATEGORIES: tuple[str, ...] = (
     "code",
     "references",
 )
-
-
-# Comma-separated in an environment variable.
-LISTS = frozenset(("categories", "cells", "earlier_embedders", "replica_urls", "server_hosts"))
-
-
-# JSON in an environment variable.
-TABLES = frozenset(("federation",))
-
-
 # Secrets: never displayed or logged, and sent only to the server or proxy they are for.
 HIDDEN = ("key", "proxy")
+
+Milliseconds = Annotated[int, Meta(ge=1, le=600_000)]
+Megabytes = Annotated[int, Meta(ge=1, le=10**6)]
+DailyTokens = Annotated[int, Meta(ge=0, le=10**12)]
+Concurrency = Annotated[int, Meta(ge=1, le=1024)]
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -56,9 +47,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     tenant: Annotated[
         str,
         Meta(
-            min_length=1,
-            max_length=200,
-            description="The tenant, if one database holds several.",
+            min_length=1, max_length=200, description="The tenant, if one database holds several."
         ),
     ] = "default"
     scope: Annotated[
@@ -86,12 +75,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         ),
     ] = "auto"
     rerank_time_limit_ms: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=600_000,
-            description="Time limit of the reranker; after it the fused order stands.",
-        ),
+        Milliseconds,
+        Meta(description="Time limit of the reranker; after it the fused order stands."),
     ] = 2_000
     changes: Annotated[
         Literal["read", "words", "off"],
@@ -119,8 +104,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         ),
     ] = ""
     expand_time_limit_ms: Annotated[
-        int,
-        Meta(ge=1, le=600_000, description="Time after which no further part or rewrite is tried."),
+        Milliseconds, Meta(description="Time after which no further part or rewrite is tried.")
     ] = 3_000
     graph_llm: Annotated[
         str,
@@ -130,12 +114,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         ),
     ] = ""
     graph_llm_tokens_a_day: Annotated[
-        int,
-        Meta(
-            ge=0,
-            le=10**12,
-            description="Maximum estimated tokens a day for graph_llm.",
-        ),
+        DailyTokens, Meta(description="Maximum estimated tokens a day for graph_llm.")
     ] = 200_000
     capture: Annotated[
         Literal["off", "inbox", "direct"],
@@ -146,11 +125,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = "inbox"
     capture_most_a_turn: Annotated[
         int,
-        Meta(
-            ge=1,
-            le=50,
-            description="Maximum proposals or memories per turn of a conversation.",
-        ),
+        Meta(ge=1, le=50, description="Maximum proposals or memories per turn of a conversation."),
     ] = 3
     capture_llm: Annotated[
         str,
@@ -160,8 +135,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         ),
     ] = ""
     capture_llm_tokens_a_day: Annotated[
-        int,
-        Meta(ge=0, le=10**12, description="Maximum estimated tokens a day for capture_llm."),
+        DailyTokens, Meta(description="Maximum estimated tokens a day for capture_llm.")
     ] = 100_000
     usage_counts: Annotated[
         bool, Meta(description="Count how often recall returns a memory; ranks do not use it.")
@@ -207,16 +181,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         ),
     ] = 30
     leg_time_limit_ms: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=600_000,
-            description="Time limit of a leg (words or vectors); a slower leg is left out.",
-        ),
+        Milliseconds,
+        Meta(description="Time limit of a leg (words or vectors); a slower leg is left out."),
     ] = 5_000
     busy_time_limit_ms: Annotated[
-        int,
-        Meta(ge=1, le=600_000, description="Time a write waits for another process's write."),
+        Milliseconds, Meta(description="Time a write waits for another process's write.")
     ] = 10_000
     postgres_pooler: Annotated[
         Literal["auto", "yes", "no"],
@@ -235,8 +204,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         float, Meta(gt=0, le=3600, description="Maximum age of a standby's answer.")
     ] = 5.0
     cells: Annotated[
-        tuple[str, ...],
-        Meta(description="Further PostgreSQL databases to which tenants may move."),
+        tuple[str, ...], Meta(description="Further PostgreSQL databases to which tenants may move.")
     ] = ()
     directory: Annotated[
         str,
@@ -246,23 +214,20 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         ),
     ] = ""
     vector_memory_mb: Annotated[
-        int,
+        Megabytes,
         Meta(
-            ge=1,
-            le=10**6,
             description="PostgreSQL: memory for vectors; larger tenants are searched in the "
-            "database.",
+            "database."
         ),
     ] = 512
     answer_time_limit_ms: Annotated[
-        int,
-        Meta(ge=1, le=3_600_000, description="Time a client waits for its server's answer."),
+        int, Meta(ge=1, le=3_600_000, description="Time a client waits for its server's answer.")
     ] = 60_000
     proxy: Annotated[
         str, Meta(description="The proxy between a client and its server; empty: none.")
     ] = ""
     recalls_at_once: Annotated[
-        int, Meta(ge=1, le=1024, description="Maximum concurrent recalls that search by meaning.")
+        Concurrency, Meta(description="Maximum concurrent recalls that search by meaning.")
     ] = 4
     server_requests_at_once: Annotated[
         int,
@@ -273,12 +238,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         ),
     ] = 64
     server_threads: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=1024,
-            description="Server: maximum concurrent reads, and as many writes.",
-        ),
+        Concurrency, Meta(description="Server: maximum concurrent reads, and as many writes.")
     ] = 8
     server_request_bytes: Annotated[
         int,
@@ -305,8 +265,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Meta(ge=1, le=10**6, description="Server: requests a key may send at once after a pause."),
     ] = 200
     server_shutdown_seconds: Annotated[
-        int,
-        Meta(ge=0, le=3600, description="Server: time a shutdown waits for accepted requests."),
+        int, Meta(ge=0, le=3600, description="Server: time a shutdown waits for accepted requests.")
     ] = 30
     server_hosts: Annotated[
         tuple[str, ...],
@@ -332,21 +291,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     resident_idle_seconds: Annotated[
         float,
         Meta(
-            ge=0,
-            le=10**9,
-            description="Idle time after which the resident process ends; 0: never.",
+            ge=0, le=10**9, description="Idle time after which the resident process ends; 0: never."
         ),
     ] = 3_600.0
     resident_memory_mb: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=10**6,
-            description="Memory use above which the resident process ends.",
-        ),
+        Megabytes, Meta(description="Memory use above which the resident process ends.")
     ] = 1_024
     hook_time_limit_ms: Annotated[
-        int, Meta(ge=1, le=600_000, description="Time after which a hook gives up without output.")
+        Milliseconds, Meta(description="Time after which a hook gives up without output.")
     ] = 3_000
     hook_memories: Annotated[
         int, Meta(ge=0, le=50, description="Maximum memories a hook adds to a prompt; 0: none.")
@@ -371,8 +323,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         bool, Meta(description="Offer agents code search over MCP on this machine.")
     ] = True
     code_hook: Annotated[
-        bool,
-        Meta(description="Let the prompt hook name the three files most likely to matter."),
+        bool, Meta(description="Let the prompt hook name the three files most likely to matter.")
     ] = False
     federation: Annotated[
         Mapping[str, ExternalSystem],
@@ -405,131 +356,3 @@ def _displayable(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: member.kind for name, member in value.items()}
     return without_password(value) if isinstance(value, str) else value
-
-
-def load_settings(environment: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
-    """Return the settings in force.
-
-    Args:
-        environment: Variables to use instead of those of the process.
-        **overrides: Settings by name; they win over everything except None values.
-    """
-    given, environment = environment, os.environ if environment is None else environment
-    values: dict[str, Any] = dict(_from_file(config_path(environment)))
-    values.update(_from_environment(environment))
-    values.update({name: value for name, value in overrides.items() if value is not None})
-    settings = _validated(values, "the settings")
-    if given is None:
-        _warn_of_typos(settings)
-    return (
-        settings
-        if settings.path
-        else msgspec.structs.replace(settings, path=str(default_store(environment)))
-    )
-
-
-def _warn_of_typos(settings: Settings) -> None:
-
-    for sentence in unknown_variables(os.environ, settings):
-        import logging
-
-        logging.getLogger("trivet.settings").warning("%s", sentence)
-
-
-def _from_file(path: Path) -> dict[str, Any]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return {}
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path} cannot be read: {error}. Fix it or move it away.") from None
-    try:
-        values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidInput(f"{path} is not valid TOML: {error}. Fix it.") from None
-    _validated(values, str(path))
-    return values
-
-
-def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for name in Settings.__struct_fields__:
-        text = environment.get(f"TRIVET_{name.upper()}")
-        if text is not None:
-            read = _parse_list if name in LISTS else _parse_tables if name in TABLES else str
-            values[name] = read(text)
-    return values
-
-
-def _parse_list(text: str) -> list[str]:
-    return [item.strip() for item in text.split(",") if item.strip()]
-
-
-def _parse_tables(text: str) -> Any:
-    try:
-        return msgspec.json.decode(text or "{}")
-    except msgspec.DecodeError as error:
-        raise InvalidInput(
-            f"TRIVET_FEDERATION is not JSON: {error}. Put tables into trivet.toml instead."
-        ) from None
-
-
-def _validated(values: Mapping[str, Any], origin: str) -> Settings:
-    try:
-        return msgspec.convert(dict(values), Settings, strict=False)
-    except msgspec.ValidationError as error:
-        known = ", ".join(Settings.__struct_fields__)
-        raise InvalidInput(
-            f"{origin}: {str(error).replace('`', '')}. Known settings: {known}."
-        ) from None
-
-
-PREFIX = "TRIVET_"
-
-
-# Variables that are not settings: the configuration file, what an agent may see, API keys of
-# services, and folders (lab collections, code indexes, index files of PostgreSQL tenants).
-NON_SETTING_VARIABLES = (
-    "CONFIG",
-    "MCP_REVEAL",
-    "EMBED_API_KEY",
-    "RERANK_API_KEY",
-    "LLM_API_KEY",
-    "DATA",
-    "CODE_CACHE",
-    "INDEX_CACHE",
-)
-
-
-_warned: set[str] = set()
-
-
-def unknown_variables(environment: Mapping[str, str], settings: Settings) -> list[str]:
-    """Return a warning for each unknown TRIVET_ variable, once per process."""
-    named = {
-        name
-        for system in settings.federation.values()
-        for name in (system.key_env, *system.environment)
-    }
-    known = [
-        PREFIX + name
-        for name in (
-            *(field.upper() for field in Settings.__struct_fields__),
-            *NON_SETTING_VARIABLES,
-        )
-    ]
-    unknown = [
-        name
-        for name in environment
-        if name.startswith(PREFIX) and name not in {*known, *named, *_warned}
-    ]
-    _warned.update(unknown)
-    return [_sentence(name, known) for name in unknown]
-
-
-def _sentence(name: str, known: list[str]) -> str:
-    import difflib  # here, because every hook and command loads this module at startup
-
-    close = difflib.get_close_matches(name, known, 1)
-    hint = f"Did you mean {close[0]}?" if close else "`trivet config` lists the settings."
-    return f"The environment variable {name} is unknown and has no effect. {hint}"

@@ -1,6 +1,6 @@
 """Values that go into the store, come out of it, or are exchanged in sync.
 
-Those for sync are JSON types, so that fields unknown to one side survive.
+Those for sync are JSON types, so that each side keeps fields that it does not know.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ VersionedComponent = Literal["analyser", "extraction", "changes"]
 
 
 class Document(msgspec.Struct, frozen=True):
-    """Data derived from a memory's text: terms by field, fingerprint, and times named in it."""
+    """Data derived from a memory's text: terms by field, fingerprint, and named times."""
 
     content: tuple[str, ...]
     title: tuple[str, ...]
@@ -53,7 +53,7 @@ class Dated(Protocol):
 
 
 class MemoryDates(msgspec.Struct, frozen=True):
-    """A memory's dates; `times` are those named in its text (search/said.py)."""
+    """A memory's dates; `times` are named in its text (search/memory_times.py)."""
 
     created_at: datetime
     valid_from: datetime | None
@@ -62,7 +62,7 @@ class MemoryDates(msgspec.Struct, frozen=True):
 
 
 class PendingEdit(msgspec.Struct, frozen=True):
-    """A memory as an edit outside its history has it; `terms` let search find a branch."""
+    """An edit outside a memory's history; `terms` let search find a branch."""
 
     kind: Literal["branch", "parked", "carried"]
     name: str
@@ -71,8 +71,6 @@ class PendingEdit(msgspec.Struct, frozen=True):
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """A memory to add, with what it brings along."""
-
     memory: Memory
     document: Document
     history: tuple[Revision, ...] = ()
@@ -89,7 +87,7 @@ class PendingComparison(NamedTuple):
 class LikelyUpdate(NamedTuple):
     """A newer memory that probably updates an older one.
 
-    `contested`: it updates another one with far higher probability.
+    `contested`: it updates another one far more probably.
     """
 
     newer: str
@@ -118,7 +116,7 @@ class VaultFile(msgspec.Struct, frozen=True):
 
 
 class VaultPart(msgspec.Struct, frozen=True):
-    """The memory of a file's part; `content` and `said` are digests."""
+    """The memory of one part of a file; `content` and `said` are digests."""
 
     id: str
     path: str
@@ -180,7 +178,7 @@ class Passage(msgspec.Struct, frozen=True):
 
 
 class PassageWithTerms(Passage, frozen=True):
-    """A passage with its terms: None if it predates them, empty if it is the only one."""
+    """A passage with its terms: None if older than terms, empty if the only passage."""
 
     terms: str | None
 
@@ -201,11 +199,11 @@ class ExtractionJob(msgspec.Struct, frozen=True):
     title: str | None
     content: str
     tags: tuple[str, ...]
-    since: str  # start of validity, as far as known
+    since: str  # start of validity, if known
 
 
 class NamedConcept(msgspec.Struct, frozen=True):
-    """A concept named in a query; `held` counts the visible memories that mention it."""
+    """A concept named in a query, held by `held` visible memories."""
 
     concept: int
     form: str
@@ -214,8 +212,6 @@ class NamedConcept(msgspec.Struct, frozen=True):
 
 
 class WalkSeeds(msgspec.Struct, frozen=True):
-    """The start of a walk, with each node's share."""
-
     memories: Mapping[str, float]
     concepts: Mapping[int, float]
 
@@ -250,7 +246,7 @@ class SourcedMemory(msgspec.Struct, frozen=True, kw_only=True):
 
 Access = Literal["own", "write", "read"]
 Fields = Mapping[str, Any]
-# What every database can store; other machines may send no other number.
+# Every database can store these; other machines may send no other number.
 Number = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 # Set by each machine, not synced.
@@ -284,7 +280,7 @@ class LinkRecord(msgspec.Struct, frozen=True, kw_only=True, order=True):
 
 
 class ShareRecord(msgspec.Struct, frozen=True, kw_only=True, order=True):
-    """A share of a memory or, with `tag`, of its owner's memories with that tag."""
+    """A share of a memory or, with `tag`, of its owner's memories so tagged."""
 
     grantee: str
     permission: Permission
@@ -324,7 +320,7 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True, tag="memory"):
 
 
 def fields_of(snapshot: Fields) -> dict[str, Any]:
-    """Return a revision's synced fields; `superseded` is local, so it becomes `active`."""
+    """Return a revision's synced fields, with the local `superseded` as `active`."""
     fields = {name: value for name, value in snapshot.items() if name not in LOCAL_FIELDS}
     if fields.get("state") == "superseded":
         fields["state"] = "active"

@@ -43,7 +43,7 @@ def decode_tenant_state(
 class DatabaseServer(Protocol):
     @property
     def name(self) -> str:
-        """Location, without the password."""
+        """The location without the password."""
 
     @property
     def schema(self) -> int: ...
@@ -53,11 +53,11 @@ class DatabaseServer(Protocol):
     def has_tenant(self, name: str) -> bool: ...
     @property
     def cell(self) -> str:
-        """Name of this database among those that tenants move between."""
+        """The name of this database among those that tenants move between."""
 
     @property
     def address(self) -> str:
-        """Location with the port, without the password."""
+        """The location with the port, without the password."""
 
     def standing(self, tenant: str) -> TenantState | None: ...
 

@@ -1,15 +1,14 @@
 """Named queries and numbered migrations, read from `.sql` files.
 
-A store's own folder adds to `store/sql`; a block without a body must be written by every store.
-Braces are replaced before use:
+A store's own folder adds to `store/sql`; every store must write a block that has no body. Braces
+are replaced before use:
 
 - `{visible}`: another block, of the same file or of visible.sql;
 - `{memory}`: the columns of a memory (trivet/memory_fields.py);
 - `{in_keys:ids}`: the dialect's spelling for the parameter `:ids`;
 - `{order}` and the other PLACEHOLDERS: left to the caller.
 
-A migration and its version number are one transaction. PostgreSQL builds indexes concurrently,
-outside one: such a file says so in its first line and can be resumed.
+A migration and its version number are one transaction, unless the file's first line says otherwise.
 """
 
 from __future__ import annotations

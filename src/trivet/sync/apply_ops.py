@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import nullcontext
 
 import msgspec
 
 from trivet.common.clock import moment, now
-from trivet.common.ids import check_id
+from trivet.common.ids import check_id, reassigned_id
 from trivet.common.threads import prepared_type
 from trivet.contract import FeedbackRequest, ShareRequest, UnshareRequest
 from trivet.errors import Conflict, InvalidInput, NotFound, SecretError, StoreError, TrivetError
@@ -20,15 +19,15 @@ from trivet.memory.remember import check_memory, document_of
 from trivet.memory_fields import as_json
 from trivet.store.records import KNOWN_FIELDS, Bundle, Rev
 from trivet.store.relational.database import WriteTransaction
-from trivet.store.relational.tables.access import record_write
-from trivet.store.relational.tables.secrets import check_keys, insert_secrets
+from trivet.store.relational.tables.access import check_keys, insert_secrets
+from trivet.store.relational.tables.ledgers import record_write
+from trivet.store.relational.tables.memory_rows import key_by_id
 from trivet.store.relational.tables.sync_bundles import (
     memory_at_revision,
-    name_revisions,
     put_bundle,
-    read_bundles,
 )
 from trivet.sync import core
+from trivet.sync.aliases import MemoryAliases, first_revision
 from trivet.sync.messages import OP_KINDS, Op, Result, check_op
 from trivet.types import Link, Sealed
 
@@ -69,8 +68,7 @@ class OpApplier:
         self.user = user
         self._new_ids, self._waiting = progress.named, progress.waiting
         self.healed: dict[str, int] = {}
-        # An owner's ids, keyed by the id each would be reassigned to.
-        self._ids_by_alias: dict[str, dict[str, str]] = {}
+        self._aliases = MemoryAliases(connection, user)
 
     def take(self, op: Op) -> Outcome:
         if op.kind not in OP_KINDS:
@@ -111,16 +109,16 @@ class OpApplier:
     def _act(self, op: Op) -> tuple[Result, str]:
         check_op(op)
         if op.kind in ("share_tag", "unshare_tag"):
-            return self._share_tag(op), ""
+            return self._share(op), ""
         id = check_id(op.id)
-        key, held = self._held(id)
-        name = self._other_name(op, id, held) if op.kind in _MAY_GET_NEW_ID else None
+        key, held = self._aliases.held(id)
+        name = self._aliases.other_id(op, id, held) if op.kind in _MAY_GET_NEW_ID else None
         if name is not None:
             id = self._new_ids[op.id] = name
             bundle = msgspec.structs.replace(op.bundle, id=id) if op.bundle else None
             op = msgspec.structs.replace(op, id=id, bundle=bundle)
-            key, held = self._held(id)
-        if op.kind != "purge" and self._is_purged(id):
+            key, held = self._aliases.held(id)
+        if op.kind != "purge" and self._aliases.is_purged(id):
             return "purged", id
         if op.kind in ("create", "heal") and self._purged_under_alias(op, id, held):
             return "purged", id
@@ -158,88 +156,13 @@ class OpApplier:
                 self._write(held, new)
         return result
 
-    def _held(self, id: str) -> tuple[int | None, Bundle | None]:
-        row = self._connection.execute(
-            self._connection.sql("memories")["by_id"], {"id": id}
-        ).fetchone()
-        if row is None:
-            return None, None
-        key = int(row["key"])
-        name_revisions(self._connection, [key])
-        return key, read_bundles(self._connection, [key])[key]
-
-    def _other_name(self, op: Op, id: str, held: Bundle | None) -> str | None:
-        """Return the memory's id here if a restored server reassigned it."""
-        owner = op.bundle.owner if op.bundle else self.user
-        for begun in self._starting_with([_first_rev(op)], owner):
-            return begun if begun != id else None
-        if op.kind != "purge" and core.is_name_based_id(id):
-            for branched in self._with_branch(_first_rev(op), owner):
-                return branched if branched != id else None
-        if owner == self.user and self._belongs_to_another(id, held):
-            return core.reassigned_id(id, self.user)
-        if (held is not None and held.owner == owner) or self._is_purged(id):
-            return None
-        for name in (
-            (core.reassigned_id(id, owner),) if op.kind == "create" else self._known_ids(id, owner)
-        ):
-            other = self._held(name)[1]
-            if other is not None and other.owner == owner and _is_same_memory(other, op):
-                return name
-        return None
-
-    def _starting_with(self, revs: Sequence[str], owner: str) -> list[str]:
-        values = {"revs": as_json(revs), "owner": owner}
-        return [
-            row[0] for row in self._connection.execute(self._sql["begun_with"], values).fetchall()
-        ]
-
-    def _with_branch(self, rev: str, owner: str) -> list[str]:
-        values = {"revs": as_json([rev]), "owner": owner}
-        return [
-            row[0] for row in self._connection.execute(self._sql["beside_of"], values).fetchall()
-        ]
-
-    def _known_ids(self, id: str, owner: str) -> list[str]:
-        """Return other ids of an owner's memory.
-
-        Finding ids that map to `id` hashes all of the owner's: too slow for each create of a first
-        sync.
-        """
-        another = core.reassigned_id(id, owner)
-        if not core.is_name_based_id(id):
-            return [another]
-        if owner not in self._ids_by_alias:
-            rows = self._connection.execute(self._sql["ids_of"], {"owner": owner}).fetchall()
-            self._ids_by_alias[owner] = {core.reassigned_id(row[0], owner): row[0] for row in rows}
-        found = self._ids_by_alias[owner].get(id)
-        return [another, found] if found else [another]
-
-    def _belongs_to_another(self, id: str, held: Bundle | None) -> bool:
-        if held is not None:
-            return held.owner != self.user
-        gone = self._connection.execute(self._sql["tombstone"], {"id": id}).fetchone() is not None
-        return gone and not self._is_purged(id)
-
-    def _is_purged(self, id: str) -> bool:
-        whom = {"id": id, "viewer": self.user}
-        return self._connection.execute(self._sql["tombstone_for"], whom).fetchone() is not None
-
     def _purged_under_alias(self, op: Op, id: str, held: Bundle | None) -> bool:
         if op.bundle is not None and op.bundle.owner != self.user:
             return False
-        purged = self._purged([_first_rev(op)])
+        purged = self._aliases.purged([first_revision(op)])
         for first_rev in purged:
             self._record_purge(id, held, first_rev)
         return bool(purged)
-
-    def _purged(self, revs: Sequence[str]) -> set[str]:
-        values = {"owner": self.user, "revs": as_json(revs)}
-        return (
-            {row[0] for row in self._connection.execute(self._sql["purged_as"], values)}
-            if revs
-            else set()
-        )
 
     def _access(self, key: int | None) -> str | None:
         if key is None:
@@ -297,7 +220,7 @@ class OpApplier:
         )
 
     def _purge(self, op: Op, id: str, held: Bundle | None) -> Result:
-        buried = self._is_purged(id)
+        buried = self._aliases.is_purged(id)
         if not buried:
             self._record_purge(id, held, op.rev)
         if op.rev is not None:
@@ -305,12 +228,12 @@ class OpApplier:
         return "already" if buried else "applied"
 
     def _purge_aliases(self, first_rev: str, id: str) -> None:
-        another = core.reassigned_id(id, self.user)
-        for name in self._known_ids(id, self.user):
-            other = self._held(name)[1]
+        another = reassigned_id(id, self.user)
+        for name in self._aliases.known_ids(id, self.user):
+            other = self._aliases.held(name)[1]
             if other is not None and other.owner == self.user and other.trunk[0].rev == first_rev:
                 self._engine.store.memories.purge(name)
-        if not self._purged([first_rev]) and self._held(another)[1] is None:
+        if not self._aliases.purged([first_rev]) and self._aliases.held(another)[1] is None:
             self._record_purge(another, None, first_rev)
 
     def _record_purge(self, id: str, held: Bundle | None, first_rev: str | None) -> None:
@@ -324,31 +247,13 @@ class OpApplier:
     def _share(self, op: Op) -> Result:
         assert op.share is not None, "checked before"
         self._engine.demand("share")
-        if op.kind == "share":
-            share(
-                self._engine,
-                ShareRequest(id=op.id, user=op.share.grantee, permission=op.share.permission),
-            )
+        user, permission = op.share.grantee, op.share.permission
+        about = {"tag": op.share.tag} if op.kind.endswith("_tag") else {"id": op.id}
+        if op.kind in ("share", "share_tag"):
+            share(self._engine, ShareRequest(user=user, permission=permission, **about))
             return "applied"
         try:
-            unshare(self._engine, UnshareRequest(id=op.id, user=op.share.grantee))
-        except NotFound:
-            return "already"
-        return "applied"
-
-    def _share_tag(self, op: Op) -> Result:
-        assert op.share is not None, "checked before"
-        self._engine.demand("share")
-        if op.kind == "share_tag":
-            share(
-                self._engine,
-                ShareRequest(
-                    tag=op.share.tag, user=op.share.grantee, permission=op.share.permission
-                ),
-            )
-            return "applied"
-        try:
-            unshare(self._engine, UnshareRequest(tag=op.share.tag, user=op.share.grantee))
+            unshare(self._engine, UnshareRequest(user=user, **about))
         except NotFound:
             return "already"
         return "applied"
@@ -384,7 +289,7 @@ class OpApplier:
     def _heal(self, op: Op, held: Bundle | None) -> Result:
         assert op.bundle is not None, "checked before"
         healed = int(self._connection.execute(self._sql["healed"], {"id": op.id}).fetchone()[0])
-        brought = self._without_duplicates(op.id, op.bundle)
+        brought = self._aliases.without_duplicates(op.id, op.bundle)
         shared = held is not None and self._shared_with(op.id)
         may_share = self._engine.caller is None or "share" in self._engine.caller.rights
         ended = op.ended if may_share else ()
@@ -406,8 +311,7 @@ class OpApplier:
             )
         result, new = decided
         self._write(held, new)
-        if new.owner in self._ids_by_alias:
-            self._ids_by_alias[new.owner][core.reassigned_id(op.id, new.owner)] = op.id
+        self._aliases.note_stored(op.id, new.owner)
         self._set_shares(op.id, held, new)
         if brought.owner == self.user:
             self.healed[op.id] = max(self.healed.get(op.id, 0), brought.seq)
@@ -415,23 +319,6 @@ class OpApplier:
                 values = {"grantee": grantee, "seq": 0, "id": op.id, "purged": None, "at": now()}
                 self._connection.execute(self._sql["put_revoked"], values)
         return result
-
-    def _without_duplicates(self, id: str, brought: Bundle) -> Bundle:
-        """Drop branches that the user's memory has under another id, or that were purged there."""
-        if brought.owner != self.user or not brought.branches:
-            return brought
-        branched = [rev.rev for rev in brought.branches]
-        repeated = self._purged(branched)
-        for name in {*self._known_ids(id, self.user), *self._starting_with(branched, self.user)} - {
-            id
-        }:
-            other = self._held(name)[1]
-            repeated |= (
-                other.revs.keys() if other is not None and other.owner == self.user else set()
-            )
-        branches = tuple(rev for rev in brought.branches if rev.rev not in repeated)
-        waiting = tuple(rev for rev in brought.waiting if rev not in repeated)
-        return msgspec.structs.replace(brought, branches=branches, waiting=waiting)
 
     def _revoked_grantees(self, id: str, held: Bundle | None, brought: Bundle) -> set[str]:
         grantees = (
@@ -447,10 +334,7 @@ class OpApplier:
         )
 
     def _shared_with(self, id: str) -> bool:
-        row = self._connection.execute(
-            self._connection.sql("memories")["by_id"], {"id": id}
-        ).fetchone()
-        return row is not None and self._access(int(row["key"])) == "write"
+        return self._access(key_by_id(self._connection, id)) == "write"
 
     def _set_shares(self, id: str, held: Bundle | None, new: Bundle) -> None:
         before = {one.grantee: one.permission for one in (held.shares if held else ())}
@@ -460,13 +344,3 @@ class OpApplier:
         for grantee, permission in after.items():
             if before.get(grantee) != permission and not new.head.fields.get("sensitive"):
                 self._engine.store.shares.share_memory(id, grantee, permission)
-
-
-def _first_rev(op: Op) -> str:
-    return op.bundle.trunk[0].rev if op.bundle else op.rev or ""
-
-
-def _is_same_memory(held: Bundle, op: Op) -> bool:
-    if op.kind == "purge":
-        return held.trunk[0].rev == op.rev
-    return bool(held.revs.keys() & (op.bundle.revs.keys() if op.bundle else {op.rev}))

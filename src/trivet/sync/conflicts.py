@@ -17,8 +17,8 @@ from trivet.secrets.masking import MASK, masked
 from trivet.settings.locations import is_file
 from trivet.store.records import KNOWN_FIELDS, OWNER_ONLY_FIELDS, Bundle, Rev, changes_between
 from trivet.store.relational.database import Row, WriteTransaction
-from trivet.store.relational.tables.access import record_write
-from trivet.store.relational.tables.memory_rows import clear_derived, write_derived
+from trivet.store.relational.tables.ledgers import record_write
+from trivet.store.relational.tables.memory_rows import clear_derived, key_by_id, write_derived
 from trivet.store.relational.tables.sync_bundles import (
     SETTLED,
     memory_at_revision,
@@ -83,9 +83,8 @@ def resolve(engine: Engine, request: SyncResolve) -> Memory:
     id = check_id(request.id)
     with engine.store.feed.transaction() as connection:
         old = engine.store.memories.get_for_change(id, "edit")
-        key = int(
-            connection.execute(connection.sql("memories")["by_id"], {"id": id}).fetchone()["key"]
-        )
+        key = key_by_id(connection, id)
+        assert key is not None, "just read"
         bundle = _prepared(connection, key)
         if not bundle.waiting:
             raise NotFound(
@@ -138,7 +137,7 @@ def _chosen_fields(bundle: Bundle, request: SyncResolve) -> dict[str, Any] | Non
 
 
 def _changed(bundle: Bundle, branch: Rev) -> Mapping[str, Any]:
-    """Return only what the branch changed, so that later changes, such as removed tags, stay."""
+    """Return only what the branch changed, so that later changes stay."""
     if branch.base is None:
         return branch.fields
     base = bundle.revs.get(branch.base)
@@ -172,7 +171,7 @@ _TEXT_FIELDS = ("content", "title", "expanded_keywords", "source")
 
 
 def refused(engine: Engine, request: SyncRefused) -> tuple[RefusedOperation, ...]:
-    """Return refused operations, masked if sensitive, even after the store left its server."""
+    """Return refused operations, masked if sensitive, even after leaving the server."""
     if not is_owner(engine):
         return ()
     connection = engine.store.feed.database.read()
@@ -220,5 +219,5 @@ def drop_refused(engine: Engine, request: SyncDrop) -> None:
 
 
 def is_owner(engine: Engine) -> bool:
-    """Return whether the caller may use sync: only the owner of a store file can."""
+    """Return whether the caller may use sync: only a store file's owner can."""
     return is_file(engine.settings.path) and engine.viewer in (None, LOCAL)

@@ -7,8 +7,7 @@ or overwritten. A `Bundle` is a memory with its history. Clocks decide nothing.
 from __future__ import annotations
 
 import hashlib
-import uuid
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
@@ -30,18 +29,6 @@ Decision = tuple[Result, Bundle]
 
 NO_MARKS: Mapping[str, str] = MappingProxyType({})
 _CREATED_AT = "created_at"
-# The UUID version of ids derived from names, such as a vault's files.
-_NAME_BASED_VERSION = 5
-
-
-def reassigned_id(id: str, user: str) -> str:
-    """Return the id of a user's memory whose own id another user has or may have."""
-    return str(uuid.uuid5(uuid.UUID(id), user))
-
-
-def is_name_based_id(id: str) -> bool:
-    """Return whether another user may have derived the same id."""
-    return uuid.UUID(id).version == _NAME_BASED_VERSION
 
 
 # ---- what a server decides
@@ -128,7 +115,6 @@ def resolve(held: Bundle, op: Op) -> Decision:
 
 
 def scrub(held: Bundle, op: Op) -> Decision:
-
     def clean(rev: Rev) -> Rev:
         return msgspec.structs.replace(rev, fields={**rev.fields, **op.scrubbed.get(rev.rev, {})})
 
@@ -357,18 +343,6 @@ def in_scopes(scope: str, scopes: Sequence[str]) -> bool:
     return not scopes or any(scope == one or scope.startswith(f"{one}/") for one in scopes)
 
 
-def with_pending_edits(
-    trunk: Sequence[Rev], pending: Iterable[tuple[Rev, Fields]]
-) -> tuple[Rev, ...]:
-    revs = list(trunk)
-    for rev, patch in pending:
-        last = revs[-1]
-        if rev.rev not in {one.rev for one in revs}:
-            fields = {**last.fields, **patch}
-            revs.append(msgspec.structs.replace(rev, fields=fields, number=last.number + 1))
-    return tuple(revs)
-
-
 def merge_carried(old: Bundle | None, new: Bundle, waits: bool = False) -> Bundle:
     """Return what a restored server may lack, including older epochs' history.
 
@@ -421,16 +395,3 @@ def edits_of(bundle: Bundle, user: str) -> list[tuple[Rev, Fields]]:
 def missed_notices(place: Place, horizon: int) -> bool:
     """Return whether the server deleted notices (up to `horizon`) that the laptop has not read."""
     return 0 < place.seq < horizon and not (place.full and place.top >= horizon)
-
-
-def head_digests(heads: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return a digest of the heads in each of 256 buckets."""
-    listed: dict[str, list[str]] = {}
-    for id, rev in heads:
-        listed.setdefault(hashlib.blake2b(id.encode(), digest_size=1).hexdigest(), []).append(
-            f"{id} {rev}"
-        )
-    return {
-        bucket: hashlib.blake2b("\n".join(sorted(lines)).encode(), digest_size=8).hexdigest()
-        for bucket, lines in sorted(listed.items())
-    }

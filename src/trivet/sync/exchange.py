@@ -47,9 +47,9 @@ from trivet.sync.vectors import MissingVectors, VectorsTaken
 # Limits of a push, one request and one transaction.
 OPS_AT_ONCE = 200
 BYTES_AT_ONCE = 2**20
-# How often an operation is sent: an answer may come too late or in another epoch.
+# Maximum sends of an operation: an answer may come too late or in another epoch.
 MAX_TRIES = 20
-# Answers in a row without progress; numbering a million memories first takes about fifty.
+# Maximum answers in a row without progress; numbering a million memories first takes about fifty.
 MAX_STALLED = 1_000
 
 
@@ -185,7 +185,7 @@ def _unreadable(bundle: Bundle) -> str | None:
 
 # Items per page, which the laptop stores in one transaction.
 PAGE = 500
-# The wait for news, and the client's extra time.
+# Seconds to wait for news, and the client's extra time.
 WAIT_SECONDS = 240.0
 WAIT_MARGIN = 15.0
 

@@ -8,15 +8,16 @@ from typing import Any
 import msgspec
 
 from trivet.common.clock import now, read_clock
+from trivet.common.ids import is_name_based_id, reassigned_id
 from trivet.errors import Conflict, InvalidInput
 from trivet.memory.engine import Engine
 from trivet.settings.locations import is_file
 from trivet.store.records import Bundle, Rev, changes_between
 from trivet.store.relational.database import WriteTransaction
+from trivet.store.relational.tables.memory_rows import row_by_id
 from trivet.store.relational.tables.sync_bundles import read_bundles
 from trivet.store.relational.tables.sync_feed import SYNC, last_change
 from trivet.sync import core
-from trivet.sync.core import is_name_based_id, reassigned_id
 from trivet.sync.laptop_state import LaptopState, Pending, load, local_owner, pending_of, save
 from trivet.sync.messages import (
     Ack,
@@ -132,7 +133,7 @@ class _AnswerApplier(ReplicaHealing):
         if mine.kind in ("create", "heal") and ack.id != mine.id:
             self._rename(mine.id, ack.id)
             mine = msgspec.structs.replace(mine, id=ack.id)
-        # Ours had another id on the server; the id we used is another user's.
+        # Our memory had another id on the server; the id we used is another user's.
         if mine.kind == "purge" and ack.id != mine.id:
             self._connection.execute(self._sql["unbury"], {"id": mine.id})
             self._record_purge(ack.id, self._user, mine.rev)
@@ -152,7 +153,7 @@ class _AnswerApplier(ReplicaHealing):
             self._confirm(ack.item)
 
     def _mark_branch_sent(self, mine: Pending) -> None:
-        """Note that the server has a branch; of a sensitive memory its answer does not say so."""
+        """Note that the server has a branch; for a sensitive memory its answer does not say so."""
         replica = self._replica(mine.id)
         if replica is None or mine.kind != "create":
             return
@@ -191,7 +192,7 @@ class _AnswerApplier(ReplicaHealing):
         if self._is_purged(bundle.id):
             return
         if bundle.owner != self._user and self._is_ours(bundle.id):
-            self._rename(bundle.id, core.reassigned_id(bundle.id, self._user))
+            self._rename(bundle.id, reassigned_id(bundle.id, self._user))
         elif self._has_other_owner(bundle):
             self._remove(
                 bundle.id,
@@ -226,7 +227,7 @@ def join(
     sensitive: bool = False,
     scopes: Sequence[str] | None = None,
 ) -> LaptopState:
-    """Follow a server; everything here becomes the user's and is sent at the next exchange.
+    """Follow a server; everything here becomes the user's and is sent next time.
 
     With `scopes` the store holds only those; joining again changes them, and an empty list means
     all.
@@ -271,8 +272,8 @@ def _changed_scopes(
 
 def _rename_name_based_ids(engine: Engine, connection: WriteTransaction, user: str) -> None:
     for (id,) in connection.execute(connection.sql("replica")["ids"]).fetchall():
-        row = connection.execute(connection.sql("memories")["by_id"], {"id": id}).fetchone()
-        if row["owner"] == LOCAL and is_name_based_id(id):
+        row = row_by_id(connection, id)
+        if row is not None and row["owner"] == LOCAL and is_name_based_id(id):
             rename(engine, connection, id, reassigned_id(id, user))
 
 

@@ -1,16 +1,28 @@
-"""A laptop's sync state and outbox, kept in its store."""
+"""A laptop's sync state and outbox, and what its server has of each memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
+from itertools import pairwise
+from typing import Any
 
 import msgspec
 
 from trivet.common.clock import ClockReading, now
 from trivet.common.ids import new_id
-from trivet.store.records import LinkRecord, ShareRecord
+from trivet.store.records import (
+    Bundle,
+    Fields,
+    LinkRecord,
+    Rev,
+    ShareRecord,
+    changes_between,
+)
 from trivet.store.relational.database import Connection, Row, WriteTransaction
+from trivet.store.relational.tables.memory_rows import row_by_id
+from trivet.store.relational.tables.sync_bundles import read_bundles
 from trivet.store.relational.tables.sync_feed import SYNC
+from trivet.sync import core
 from trivet.sync.messages import OpKind, Place
 from trivet.types import LOCAL, Permission
 
@@ -72,6 +84,7 @@ def save(connection: WriteTransaction, state: LaptopState) -> None:
 
 
 Ends = tuple[str, str, str]
+Edit = tuple[Rev, Fields]  # the revision and the fields that it changes
 Shares = dict[tuple[str, str], Permission]  # keyed by tag (empty for a memory) and grantee
 
 
@@ -128,7 +141,6 @@ def enqueue(
 
 
 def pending(connection: Connection, id: str) -> list[Pending]:
-    """Return the waiting operations on a memory, in order."""
     return [
         pending_of(row)
         for row in connection.execute(connection.sql("replica")["pending"], {"id": id}).fetchall()
@@ -142,7 +154,7 @@ def forget_memory(connection: WriteTransaction, id: str) -> None:
 
 
 def shares_known(connection: Connection, id: str) -> Shares:
-    """Return a memory's shares, or with no id the user's tags, as once all operations are sent."""
+    """Return a memory's shares, or with no id the user's tags, once all operations are sent."""
     rows = connection.execute(connection.sql("replica")["shares"], {"id": id}).fetchall()
     return with_pending_shares(
         {(row["tag"], row["grantee"]): row["permission"] for row in rows}, pending(connection, id)
@@ -168,9 +180,119 @@ def with_pending_links(ends: Set[Ends], waiting: Iterable[Pending]) -> set[Ends]
     return found
 
 
+def with_pending_edits(trunk: Sequence[Rev], pending: Iterable[Edit]) -> tuple[Rev, ...]:
+    revs = list(trunk)
+    for rev, patch in pending:
+        last = revs[-1]
+        if rev.rev not in {one.rev for one in revs}:
+            fields = {**last.fields, **patch}
+            revs.append(msgspec.structs.replace(rev, fields=fields, number=last.number + 1))
+    return tuple(revs)
+
+
 def ends_of(row: Row) -> Ends:
     return row["source"], row["kind"], row["target"]
 
 
 def link_of(ends: Ends) -> LinkRecord:
     return LinkRecord(source=ends[0], kind=ends[1], target=ends[2])  # type: ignore[arg-type]
+
+
+def bundle_of(connection: Connection, one: Pending) -> Bundle:
+    assert one.memory is not None, "it goes with its memory"
+    return read_bundles(connection, [one.memory])[one.memory]
+
+
+def revision_of(connection: Connection, one: Pending) -> Rev:
+    return bundle_of(connection, one).revs[one.rev or ""]
+
+
+def server_bundle(connection: Connection, state: LaptopState, replica: Any) -> Bundle:
+    """Return a memory as the server last sent it."""
+    sql = connection.sql("replica")
+    bundle = read_bundles(connection, [replica["memory"]])[replica["memory"]]
+    unsent_edits = {
+        row[0]
+        for row in connection.execute(sql["unsent_branches"], {"key": replica["memory"]}).fetchall()
+    }
+    shares = connection.execute(sql["shares"], {"id": replica["id"]}).fetchall()
+    linked = {
+        ends_of(row) for row in connection.execute(sql["links"], {"id": replica["id"]}).fetchall()
+    }
+    known = {one.ends for one in bundle.links}
+    # This resolution may never reach the server; until then the conflict is open.
+    unsaid = pending(connection, replica["id"]) if bundle.branches else ()
+    undecided = {rev for one in unsaid if one.kind == "resolve" for rev in one.detail.revs}
+    return msgspec.structs.replace(
+        bundle,
+        owner=server_owner(state, bundle.owner),
+        trunk=tuple(rev for rev in bundle.trunk if rev.number <= replica["revision"]),
+        branches=tuple(rev for rev in bundle.branches if rev.rev not in unsent_edits),
+        waiting=tuple(
+            rev.rev for rev in bundle.branches if rev.rev in {*bundle.waiting, *undecided}
+        ),
+        shares=tuple(
+            ShareRecord(grantee=row["grantee"], permission=row["permission"]) for row in shares
+        ),
+        links=tuple(one for one in bundle.links if one.ends in linked)
+        + tuple(map(link_of, sorted(linked - known))),
+        access=replica["access"],
+        epoch=replica["epoch"],
+        seq=replica["seq"],
+    )
+
+
+def heal_bundle(connection: Connection, state: LaptopState, id: str) -> Bundle:
+    """Return what a restored server may lack of a memory."""
+    replica = connection.execute(connection.sql("replica")["by_id"], {"id": id}).fetchone()
+    known = server_bundle(connection, state, replica)
+    row = connection.execute(
+        connection.sql("replica")["carried"], {"key": replica["memory"]}
+    ).fetchone()
+    waits = any(one.kind == "heal" for one in pending(connection, id))
+    return core.merge_carried(
+        msgspec.json.decode(row[0], type=Bundle) if row else None, known, waits
+    )
+
+
+def pending_edits(connection: Connection, id: str, besides: Set[str] = frozenset()) -> list[Edit]:
+    """Return the edits that wait to be sent, except those in `besides`."""
+    found: list[Edit] = []
+    for one in (
+        one for one in pending(connection, id) if one.kind == "edit" and one.rev not in besides
+    ):
+        rev = revision_of(connection, one)
+        found.append(
+            (rev, {name: rev.fields[name] for name in one.detail.names if name in rev.fields})
+        )
+    return found
+
+
+def withheld_edits(connection: Connection, state: LaptopState, id: str) -> list[Edit]:
+    """Return edits of a memory that is sensitive, unknown to the server; they are never sent."""
+    row = row_by_id(connection, id)
+    says_so = any(
+        one.kind == "edit" and "sensitive" in one.detail.names for one in pending(connection, id)
+    )
+    if row is None or not row["sensitive"] or state.place.sensitive or not says_so:
+        return []
+    replica = connection.execute(connection.sql("replica")["by_id"], {"id": id}).fetchone()
+    known = replica["revision"] if replica is not None else 1
+    trunk = read_bundles(connection, [row["key"]])[row["key"]].trunk
+    return [
+        (rev, changes_between(last.fields, rev.fields))
+        for last, rev in pairwise(trunk)
+        if rev.number > known
+    ]
+
+
+def unsent_edits(
+    connection: Connection, state: LaptopState, id: str, besides: Set[str] = frozenset()
+) -> list[Edit]:
+    """Return the edits that the server does not have, as far as this laptop knows.
+
+    Waiting edits come first: another machine with the same disk may have sent them.
+    """
+    kept = withheld_edits(connection, state, id)
+    known = besides | {rev.rev for rev, _ in kept}
+    return [*pending_edits(connection, id, known), *kept]

@@ -75,7 +75,7 @@ class Gone(msgspec.Struct, frozen=True, kw_only=True, tag="gone"):
 
 
 class Purged(msgspec.Struct, frozen=True, kw_only=True, tag="purged"):
-    """A purged memory; machines that know it by another id recognize its first revision."""
+    """A purged memory; other machines recognize its first revision."""
 
     id: str
     owner: str
@@ -84,11 +84,7 @@ class Purged(msgspec.Struct, frozen=True, kw_only=True, tag="purged"):
 
 
 class Withheld(msgspec.Struct, frozen=True, kw_only=True, tag="withheld"):
-    """A sensitive memory of the user, without its text; `redacted` revisions lost secrets.
-
-    Shares and links are sent, so that what began on one machine can end on another; an older server
-    sends neither.
-    """
+    """A sensitive memory of the user, without its text; `redacted` revisions lost secrets."""
 
     id: str
     seq: Number = 0
@@ -98,7 +94,7 @@ class Withheld(msgspec.Struct, frozen=True, kw_only=True, tag="withheld"):
 
 
 class Outside(msgspec.Struct, frozen=True, kw_only=True, tag="outside"):
-    """Unchanged memories outside the scopes; a laptop keeps one that holds a secret only there."""
+    """Unchanged memories outside the scopes; a laptop keeps one if only it holds a secret of it."""
 
     ids: tuple[str, ...]
     redacted: tuple[str, ...] = ()
@@ -133,7 +129,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, tag="page"):
 
 
 class OtherEpoch(msgspec.Struct, frozen=True, kw_only=True, tag="epoch"):
-    """The server was restored or moved, so its numbers start anew.
+    """A server that was restored or moved, so its numbers start anew.
 
     `again`: it deleted notices that the laptop did not read. `known`: it lost nothing that the
     laptop saw, so the laptop goes on.

@@ -7,8 +7,7 @@ text never is. Sensitive memories are sent only while both sides allow it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -16,6 +15,7 @@ import msgspec
 from trivet.memory_fields import as_json
 from trivet.store.records import Bundle, FeedbackRecord, Rev, ShareRecord, changes_between
 from trivet.store.relational.database import Connection, WriteTransaction
+from trivet.store.relational.tables.memory_rows import key_by_id
 from trivet.store.relational.tables.sync_bundles import bundle_digest, name_revisions, read_bundles
 from trivet.store.relational.tables.sync_feed import NUMBERING_BATCH, changed_keys, last_change
 from trivet.sync import core
@@ -24,14 +24,17 @@ from trivet.sync.laptop_state import (
     LaptopState,
     Pending,
     Shares,
+    bundle_of,
     ends_of,
     enqueue,
     forget_memory,
+    heal_bundle,
     link_of,
     pending,
     pending_of,
+    revision_of,
     save,
-    server_owner,
+    server_bundle,
     shares_known,
     with_pending_links,
 )
@@ -230,17 +233,12 @@ def _prepare_links(connection: WriteTransaction, key: int, bundle: Bundle) -> No
 
 
 def _is_synced(connection: Connection, id: str) -> bool:
-    if _key(connection, id) is None:
+    if key_by_id(connection, id) is None:
         return False
     sql = connection.sql("replica")
     return any(
         connection.execute(sql[name], {"id": id}).fetchone() for name in ("by_id", "pending")
     )
-
-
-def _key(connection: Connection, id: str) -> int | None:
-    row = connection.execute(connection.sql("memories")["by_id"], {"id": id}).fetchone()
-    return None if row is None else int(row["key"])
 
 
 def prepare_feedback(connection: WriteTransaction, keys: Iterable[int], sensitive: bool) -> None:
@@ -269,7 +267,7 @@ def to_op(connection: Connection, state: LaptopState, one: Pending) -> Op:
             op, fields=fields, was=detail.was, at=rev.at, action=rev.action
         )
     if one.kind == "scrub":
-        revs = _bundle(connection, one).revs
+        revs = bundle_of(connection, one).revs
         scrubbed = {rev: revs[rev].fields for rev in detail.revs if rev in revs}
         return msgspec.structs.replace(op, scrubbed=scrubbed)
     if one.kind == "heal":
@@ -285,15 +283,6 @@ def to_op(connection: Connection, state: LaptopState, one: Pending) -> Op:
     return msgspec.structs.replace(op, share=detail.share, link=detail.link, revs=detail.revs)
 
 
-def revision_of(connection: Connection, one: Pending) -> Rev:
-    return _bundle(connection, one).revs[one.rev or ""]
-
-
-def _bundle(connection: Connection, one: Pending) -> Bundle:
-    assert one.memory is not None, "it goes with its memory"
-    return read_bundles(connection, [one.memory])[one.memory]
-
-
 def _unsent_feedback(
     connection: Connection, state: LaptopState, one: Pending
 ) -> tuple[FeedbackRecord, ...]:
@@ -302,101 +291,6 @@ def _unsent_feedback(
     return tuple(
         FeedbackRecord(query=row["query"], verdict=row["verdict"], at=row["at"]) for row in rows
     )
-
-
-def heal_bundle(connection: Connection, state: LaptopState, id: str) -> Bundle:
-    """Return what a restored server may lack of a memory."""
-    replica = connection.execute(connection.sql("replica")["by_id"], {"id": id}).fetchone()
-    known = server_bundle(connection, state, replica)
-    row = connection.execute(
-        connection.sql("replica")["carried"], {"key": replica["memory"]}
-    ).fetchone()
-    waits = any(one.kind == "heal" for one in pending(connection, id))
-    return core.merge_carried(
-        msgspec.json.decode(row[0], type=Bundle) if row else None, known, waits
-    )
-
-
-def server_bundle(connection: Connection, state: LaptopState, replica: Any) -> Bundle:
-    """Return a memory as the server last sent it."""
-    sql = connection.sql("replica")
-    bundle = read_bundles(connection, [replica["memory"]])[replica["memory"]]
-    unsent_edits = {
-        row[0]
-        for row in connection.execute(sql["unsent_branches"], {"key": replica["memory"]}).fetchall()
-    }
-    shares = connection.execute(sql["shares"], {"id": replica["id"]}).fetchall()
-    linked = {
-        ends_of(row) for row in connection.execute(sql["links"], {"id": replica["id"]}).fetchall()
-    }
-    known = {one.ends for one in bundle.links}
-    # This resolution may never reach the server; until then the conflict is open.
-    unsaid = pending(connection, replica["id"]) if bundle.branches else ()
-    undecided = {rev for one in unsaid if one.kind == "resolve" for rev in one.detail.revs}
-    return msgspec.structs.replace(
-        bundle,
-        owner=server_owner(state, bundle.owner),
-        trunk=tuple(rev for rev in bundle.trunk if rev.number <= replica["revision"]),
-        branches=tuple(rev for rev in bundle.branches if rev.rev not in unsent_edits),
-        waiting=tuple(
-            rev.rev for rev in bundle.branches if rev.rev in {*bundle.waiting, *undecided}
-        ),
-        shares=tuple(
-            ShareRecord(grantee=row["grantee"], permission=row["permission"]) for row in shares
-        ),
-        links=tuple(one for one in bundle.links if one.ends in linked)
-        + tuple(map(link_of, sorted(linked - known))),
-        access=replica["access"],
-        epoch=replica["epoch"],
-        seq=replica["seq"],
-    )
-
-
-def withheld_edits(
-    connection: Connection, state: LaptopState, id: str
-) -> list[tuple[Rev, Mapping[str, Any]]]:
-    """Return edits of a memory that is sensitive, unknown to the server; they are never sent."""
-    row = connection.execute(connection.sql("memories")["by_id"], {"id": id}).fetchone()
-    says_so = any(
-        one.kind == "edit" and "sensitive" in one.detail.names for one in pending(connection, id)
-    )
-    if row is None or not row["sensitive"] or state.place.sensitive or not says_so:
-        return []
-    replica = connection.execute(connection.sql("replica")["by_id"], {"id": id}).fetchone()
-    known = replica["revision"] if replica is not None else 1
-    trunk = read_bundles(connection, [row["key"]])[row["key"]].trunk
-    return [
-        (rev, changes_between(last.fields, rev.fields))
-        for last, rev in pairwise(trunk)
-        if rev.number > known
-    ]
-
-
-def pending_edits(
-    connection: Connection, id: str, besides: Set[str] = frozenset()
-) -> list[tuple[Rev, Mapping[str, Any]]]:
-    """Return the edits that wait to be sent, except those in `besides`."""
-    found: list[tuple[Rev, Mapping[str, Any]]] = []
-    for one in (
-        one for one in pending(connection, id) if one.kind == "edit" and one.rev not in besides
-    ):
-        rev = revision_of(connection, one)
-        found.append(
-            (rev, {name: rev.fields[name] for name in one.detail.names if name in rev.fields})
-        )
-    return found
-
-
-def unsent_edits(
-    connection: Connection, state: LaptopState, id: str, besides: Set[str] = frozenset()
-) -> list[tuple[Rev, Mapping[str, Any]]]:
-    """Return the edits that the server does not have, as far as this laptop knows.
-
-    Waiting edits come first: another machine with the same disk may have sent them.
-    """
-    kept = withheld_edits(connection, state, id)
-    known = besides | {rev.rev for rev, _ in kept}
-    return [*pending_edits(connection, id, known), *kept]
 
 
 def set_sensitive_allowed(

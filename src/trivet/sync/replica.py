@@ -16,11 +16,13 @@ from trivet.memory.remember import document_of
 from trivet.secrets.guard import unseal
 from trivet.store.records import Access, Bundle, LinkRecord, Rev, ShareRecord, changes_between
 from trivet.store.relational.database import WriteTransaction
-from trivet.store.relational.tables.memory_rows import update_superseded_state
+from trivet.store.relational.tables.links import update_superseded_state
+from trivet.store.relational.tables.memory_rows import key_by_id, row_by_id
 from trivet.store.relational.tables.sync_bundles import put_bundle, read_bundles
 from trivet.sync import core
 from trivet.sync.laptop_state import (
     Detail,
+    Edit,
     Ends,
     LaptopState,
     Pending,
@@ -28,18 +30,15 @@ from trivet.sync.laptop_state import (
     enqueue,
     local_owner,
     pending,
+    revision_of,
+    server_bundle,
+    unsent_edits,
+    with_pending_edits,
     with_pending_links,
     with_pending_shares,
 )
 from trivet.sync.messages import Op
-from trivet.sync.outgoing import (
-    digest_of_known,
-    prepare_feedback,
-    prepare_memories,
-    revision_of,
-    server_bundle,
-    unsent_edits,
-)
+from trivet.sync.outgoing import digest_of_known, prepare_feedback, prepare_memories
 from trivet.types import LOCAL, Permission
 
 # Stored with parked operations, and `conflicts.refused` masks by it: never change this text.
@@ -73,68 +72,69 @@ class Replica:
             and not self._state.place.sensitive
         )
 
-    def _write(self, bundle: Bundle, more: Sequence[tuple[Rev, Any]] = ()) -> None:
+    def _write(self, bundle: Bundle, more: Sequence[Edit] = ()) -> None:
         """Write a copy; `more` are the user's edits made under another id."""
         fresh = bundle.id in self._fresh
         waiting = [] if fresh else self._pending(bundle.id)
         differing = {} if fresh else self._differing(bundle)
-        taken_out = self._redacted_here(bundle, differing)
-        bundle = self._with_redactions(bundle, waiting, taken_out)
-        rewritten = bool(differing.keys() - taken_out.keys())
-        known = bundle.revs
-        moved = {rev.rev for rev, _ in more}
-        before = unsent_edits(self._connection, self._state, bundle.id, moved) if waiting else []
-        edits = [one for one in (*before, *more) if one[0].rev not in known]
-        created = [revision_of(self._connection, one) for one in waiting if one.kind == "create"]
-        settled = {rev for one in waiting if one.kind == "resolve" for rev in one.detail.revs}
-        unknown = tuple(
-            msgspec.structs.replace(rev, number=0) for rev in created if rev.rev not in known
-        )
-        local = msgspec.structs.replace(
-            bundle,
-            trunk=core.with_pending_edits(bundle.trunk, edits),
-            branches=(*bundle.branches, *unknown),
-            waiting=tuple(rev for rev in bundle.waiting if rev not in settled),
-        )
+        redacted = self._redacted_here(bundle, differing)
+        rewritten = bool(differing.keys() - redacted.keys())
+        bundle = self._with_redactions(bundle, waiting, redacted)
+        local, unknown = self._with_unsent(bundle, waiting, more)
         if not fresh:
             self._park_unsent(local)
         owner = local_owner(self._state, bundle.owner)
         with self._engine.store.feed.erasing() if rewritten else nullcontext():
-            key = put_bundle(
-                self._connection, local, owner, document_of, {rev.rev for rev in unknown}, fresh
-            )
-        self._connection.execute(
-            self._sql["put"],
-            {
-                "id": bundle.id,
-                "memory": key,
-                "epoch": bundle.epoch,
-                "seq": bundle.seq,
-                "head": bundle.head.rev,
-                "revision": bundle.head.number,
-                "access": bundle.access,
-                "digest": digest_of_known(bundle, bundle.head.number),
-            },
-        )
+            key = put_bundle(self._connection, local, owner, document_of, unknown, fresh)
+        self._put_replica(key, bundle)
         if bundle.shares or bundle.access != "own" or not fresh:
             self._set_shares(key, bundle.id, bundle.shares, waiting, bundle.access)
         if bundle.links or not fresh:
             self._set_links(key, bundle.id, bundle.links, waiting)
         if bundle.feedback or not fresh:
             self._set_feedback(key, bundle)
-        if taken_out:
-            enqueue(self._connection, "scrub", bundle.id, key, Detail(revs=tuple(taken_out)))
+        if redacted:
+            enqueue(self._connection, "scrub", bundle.id, key, Detail(revs=tuple(redacted)))
         if rewritten and bundle.access == "own":
             self._redact_beside(bundle.id)
 
+    def _with_unsent(
+        self, bundle: Bundle, waiting: Sequence[Pending], more: Sequence[Edit]
+    ) -> tuple[Bundle, set[str]]:
+        """Add unsent changes; also return the revisions created here that the server lacks."""
+        known, moved = bundle.revs, {rev.rev for rev, _ in more}
+        before = unsent_edits(self._connection, self._state, bundle.id, moved) if waiting else []
+        edits = [one for one in (*before, *more) if one[0].rev not in known]
+        created = [revision_of(self._connection, one) for one in waiting if one.kind == "create"]
+        settled = {rev for one in waiting if one.kind == "resolve" for rev in one.detail.revs}
+        unknown = [rev for rev in created if rev.rev not in known]
+        local = msgspec.structs.replace(
+            bundle,
+            trunk=with_pending_edits(bundle.trunk, edits),
+            branches=(
+                *bundle.branches,
+                *(msgspec.structs.replace(rev, number=0) for rev in unknown),
+            ),
+            waiting=tuple(rev for rev in bundle.waiting if rev not in settled),
+        )
+        return local, {rev.rev for rev in unknown}
+
+    def _put_replica(self, key: int, bundle: Bundle) -> None:
+        values = {"id": bundle.id, "memory": key, "epoch": bundle.epoch, "seq": bundle.seq}
+        values |= {"head": bundle.head.rev, "revision": bundle.head.number}
+        values |= {
+            "access": bundle.access,
+            "digest": digest_of_known(bundle, bundle.head.number),
+        }
+        self._connection.execute(self._sql["put"], values)
+
     def _with_redactions(
-        self, bundle: Bundle, waiting: Sequence[Pending], taken_out: Mapping[str, Rev]
+        self, bundle: Bundle, waiting: Sequence[Pending], redacted: Mapping[str, Rev]
     ) -> Bundle:
         """Keep a waiting redaction in force over what the server sends."""
         row = self._row(bundle.id)
-        revs = {
-            rev for one in waiting if one.kind == "scrub" for rev in one.detail.revs
-        } | taken_out.keys()
+        revs = {rev for one in waiting if one.kind == "scrub" for rev in one.detail.revs}
+        revs |= redacted.keys()
         if not revs or row is None:
             return bundle
         held = read_bundles(self._connection, [int(row["key"])])[int(row["key"])].revs
@@ -148,12 +148,12 @@ class Replica:
             replica and digest_of_known(bundle, replica["revision"]) == replica["digest"]
         ):
             return {}
-        server_bundle, key = bundle.revs, int(row["key"])
+        sent, key = bundle.revs, int(row["key"])
         return {
             rev.rev: rev
             for rev in read_bundles(self._connection, [key])[key].revs.values()
-            if rev.rev in server_bundle
-            and rev.fields != server_bundle[rev.rev].fields
+            if rev.rev in sent
+            and rev.fields != sent[rev.rev].fields
             and (replica is None or rev.number <= replica["revision"])
         }
 
@@ -163,11 +163,11 @@ class Replica:
             return {}
         keys, sealed = self._engine.guard.keys, self._engine.store.secrets.of(bundle.id)
         values = {(one.kind, one.number): unseal(keys, bundle.id, one) for one in sealed}
-        server_bundle = bundle.revs
+        sent = bundle.revs
         return {
             id: rev
             for id, rev in differing.items()
-            if core.is_redacted(rev.fields, server_bundle[id].fields, values)
+            if core.is_redacted(rev.fields, sent[id].fields, values)
         }
 
     def _redact_beside(self, id: str) -> None:
@@ -180,8 +180,7 @@ class Replica:
     def _park_unsent(self, local: Bundle, here: str | None = None) -> None:
         """Park text that writing `local` would lose: not known to the server, and not waiting.
 
-        It was written while sensitive, or sent to a server restored since. `here` is the memory's
-        present id if it differs. History is read only if some of it was never sent.
+        `here` is the memory's present id if it differs.
         """
         id = here or local.id
         row, replica = self._row(id), self._replica(id)
@@ -246,20 +245,19 @@ class Replica:
         self,
         key: int,
         id: str,
-        server_bundle: Sequence[ShareRecord],
+        sent: Sequence[ShareRecord],
         waiting: Sequence[Pending],
         access: Access = "own",
     ) -> None:
-        """Set the own memory's shares, or the user's access to another's."""
-        ended = self._ended_shares(id, server_bundle, waiting)
+        ended = self._ended_shares(id, sent, waiting)
         self._connection.execute(self._sql["delete_shares"], {"id": id})
         for grantee, permission in [
             *ended,
-            *((one.grantee, one.permission) for one in server_bundle),
+            *((one.grantee, one.permission) for one in sent),
         ]:
             values = {"id": id, "tag": "", "grantee": grantee, "permission": permission}
             self._connection.execute(self._sql["put_share"], values)
-        known: Shares = {("", one.grantee): one.permission for one in server_bundle}
+        known: Shares = {("", one.grantee): one.permission for one in sent}
         wanted = {
             grantee: permission
             for (_, grantee), permission in with_pending_shares(known, waiting).items()
@@ -269,13 +267,13 @@ class Replica:
         self._share_with(key, wanted)
 
     def _ended_shares(
-        self, id: str, server_bundle: Sequence[ShareRecord], waiting: Sequence[Pending]
+        self, id: str, sent: Sequence[ShareRecord], waiting: Sequence[Pending]
     ) -> list[tuple[str, str]]:
-        """Return shares that the server no longer sends, unless a heal will restore them."""
+        """Return shares that ended, unless a heal will restore them."""
         known = self._connection.execute(self._sql["ended_shares"], {"id": id}).fetchall()
         if not any(one.kind == "heal" for one in waiting):
             known += self._connection.execute(self._sql["shares"], {"id": id}).fetchall()
-        grantees = {one.grantee for one in server_bundle}
+        grantees = {one.grantee for one in sent}
         return [(row["grantee"], "ended") for row in known if row["grantee"] not in grantees]
 
     def _share_with(self, key: int, wanted: Mapping[str, Permission]) -> None:
@@ -294,18 +292,18 @@ class Replica:
             self._connection.note_change(key)
 
     def _set_tag_shares(self, tags: Sequence[ShareRecord]) -> None:
-        server_bundle: Shares = {(one.tag, one.grantee): one.permission for one in tags}
-        wanted = with_pending_shares(server_bundle, self._pending(""))
+        sent: Shares = {(one.tag, one.grantee): one.permission for one in tags}
+        wanted = with_pending_shares(sent, self._pending(""))
         known = self._connection.execute(self._sql["shares"], {"id": ""}).fetchall()
         known += self._connection.execute(self._sql["ended_shares"], {"id": ""}).fetchall()
-        ended = {(row["tag"], row["grantee"]) for row in known} - server_bundle.keys()
+        ended = {(row["tag"], row["grantee"]) for row in known} - sent.keys()
         rows = self._connection.execute(self._sql["own_tag_shares"]).fetchall()
         for tag, grantee in {(row["tag"], row["grantee"]) for row in rows} - wanted.keys():
             self._connection.execute(
                 self._sql["delete_tag_share"], {"tag": tag, "grantee": grantee}
             )
         self._connection.execute(self._sql["delete_shares"], {"id": ""})
-        for (tag, grantee), permission in server_bundle.items():
+        for (tag, grantee), permission in sent.items():
             values = {"id": "", "tag": tag, "grantee": grantee, "permission": permission}
             self._connection.execute(self._sql["put_share"], values)
         for tag, grantee in sorted(ended):
@@ -318,19 +316,17 @@ class Replica:
     def _set_links(
         self, key: int, id: str, links: Sequence[LinkRecord], waiting: Sequence[Pending]
     ) -> None:
-        server_bundle = {one.ends: one for one in links}
+        sent = {one.ends: one for one in links}
         held = {one.ends: one for one in read_bundles(self._connection, [key])[key].links}
-        ids = {id} | {end for ends in (*server_bundle, *held) for end in (ends[0], ends[2])}
+        ids = {id} | {end for ends in (*sent, *held) for end in (ends[0], ends[2])}
         queued = [
             one for end in sorted(ids) for one in (waiting if end == id else self._pending(end))
         ]
         wanted = {
-            ends
-            for ends in with_pending_links(server_bundle.keys(), queued)
-            if id in (ends[0], ends[2])
+            ends for ends in with_pending_links(sent.keys(), queued) if id in (ends[0], ends[2])
         }
         self._connection.execute(self._sql["delete_links"], {"id": id})
-        for ends in server_bundle:
+        for ends in sent:
             if self._is_here(ends):
                 values = dict(zip(("source", "kind", "target"), ends, strict=True))
                 self._connection.execute(self._sql["put_link"], values)
@@ -339,7 +335,7 @@ class Replica:
                 self._unlink(ends)
         for ends in wanted - held.keys():
             if self._is_here(ends):
-                self._link(ends, server_bundle[ends].created_at if ends in server_bundle else "")
+                self._link(ends, sent[ends].created_at if ends in sent else "")
 
     def _link(self, ends: Ends, at: str) -> None:
         source, target = self._key(ends[0]), self._key(ends[2])
@@ -369,13 +365,10 @@ class Replica:
         return self._connection.execute(self._sql["by_id"], {"id": id}).fetchone()
 
     def _row(self, id: str) -> Any:
-        return self._connection.execute(
-            self._connection.sql("memories")["by_id"], {"id": id}
-        ).fetchone()
+        return row_by_id(self._connection, id)
 
     def _key(self, id: str) -> int | None:
-        row = self._row(id)
-        return None if row is None else int(row["key"])
+        return key_by_id(self._connection, id)
 
     def _is_ours(self, id: str) -> bool:
         row = self._row(id)

@@ -13,7 +13,8 @@ from trivet.memory.remember import document_of
 from trivet.secrets.guard import seal, unseal
 from trivet.store.records import Bundle, ShareRecord
 from trivet.store.relational.database import WriteTransaction
-from trivet.store.relational.tables.secrets import insert_secrets
+from trivet.store.relational.tables.access import insert_secrets
+from trivet.store.relational.tables.memory_rows import key_by_id
 from trivet.store.relational.tables.sync_bundles import read_bundles
 from trivet.sync import core
 from trivet.sync.laptop_state import (
@@ -22,18 +23,15 @@ from trivet.sync.laptop_state import (
     Pending,
     enqueue,
     forget_memory,
+    heal_bundle,
     local_owner,
+    server_bundle,
     shares_known,
+    unsent_edits,
+    with_pending_edits,
 )
 from trivet.sync.messages import Op, OtherEpoch, Withheld
-from trivet.sync.outgoing import (
-    heal_bundle,
-    prepare_feedback,
-    prepare_memories,
-    server_bundle,
-    to_op,
-    unsent_edits,
-)
+from trivet.sync.outgoing import prepare_feedback, prepare_memories, to_op
 from trivet.sync.replica import Replica
 from trivet.types import LOCAL, Sealed
 
@@ -50,7 +48,7 @@ class ReplicaRemoval(Replica):
         self._connection.execute(self._connection.sql("sync")["put_tombstone"], values)
 
     def _remove(self, id: str, reason: str) -> None:
-        """Delete a memory that the user may no longer read, after parking their unsent text."""
+        """Delete a memory that the user may no longer read, after parking unsent text."""
         for one in self._pending(id):
             if one.kind in ("create", "edit", "heal"):
                 self._park(one, reason)
@@ -65,10 +63,7 @@ class ReplicaRemoval(Replica):
 
     def _drop_out_of_scope(self, id: str, redacted: Sequence[str] = ()) -> None:
         """Delete a copy outside the scopes, unless only this laptop has some text of it."""
-        row = self._connection.execute(
-            self._connection.sql("memories")["by_id"], {"id": id}
-        ).fetchone()
-        replica = self._replica(id)
+        row, replica = self._row(id), self._replica(id)
         if row is None or (replica is None and row["owner"] != LOCAL):
             return
         stays = row["sensitive"] and not self._state.place.sensitive
@@ -167,14 +162,14 @@ class ReplicaRenaming(ReplicaRemoval):
             self._connection.execute(self._sql["unbury"], {"id": old})
             return
         if self._key(new) is not None:
-            self._absorb(old, new)
+            self._merge_old_id(old, new)
             return
         rename(self._engine, self._connection, old, new)
 
-    def _absorb(self, old: str, new: str) -> None:
-        """Merge the memory under its old id into the copy that came under its new id.
+    def _merge_old_id(self, old: str, new: str) -> None:
+        """Merge the memory under its old id into the copy under its new id.
 
-        If that is sensitive, the server never sent it, and the old one's unsent text is parked.
+        If sensitive, the server never sent it; then park the old one's unsent text.
         """
         secrets, replica = _secrets_moved(self._engine, old, new), self._replica(new)
         if replica is None:
@@ -193,7 +188,7 @@ class ReplicaRenaming(ReplicaRemoval):
             if one.kind == "create":
                 self._connection.execute(self._sql["dequeue"], {"op": one.op})
         self._park_unsent(
-            msgspec.structs.replace(known, trunk=core.with_pending_edits(known.trunk, edits)),
+            msgspec.structs.replace(known, trunk=with_pending_edits(known.trunk, edits)),
             here=old,
         )
         self._delete(old)
@@ -205,8 +200,8 @@ class ReplicaRenaming(ReplicaRemoval):
 def rename(engine: Engine, connection: WriteTransaction, old: str, new: str) -> None:
     """Change a memory's id everywhere and reseal its secrets, which are bound to it."""
     sql = connection.sql("replica")
-    row = connection.execute(connection.sql("memories")["by_id"], {"id": old}).fetchone()
-    key = int(row["key"])
+    key = key_by_id(connection, old)
+    assert key is not None, "the caller has just read it"
     sealed = _resealed(engine, old, new)
     values = {"old": old, "new": new, "key": key}
     connection.execute(sql["rename"], values)
@@ -292,7 +287,7 @@ class ReplicaHealing(ReplicaRenaming):
         return msgspec.structs.replace(self._state, place=place, full=True)
 
     def _resend_as_new(self) -> None:
-        """Send memories as new that the server had as sensitive and never sent back."""
+        """Send as new what the server had as sensitive and never sent back."""
         rows = self._connection.execute(self._sql["without_beginning"]).fetchall()
         grantees = {row["id"]: self._ever_shared_with(row["id"]) for row in rows}
         for row in rows:
@@ -311,7 +306,7 @@ class ReplicaHealing(ReplicaRenaming):
         }
 
     def _resend_unshares(self, id: str, key: int, grantees: set[str]) -> None:
-        """Repeat ended shares: a restored server may have them in force again."""
+        """Repeat ended shares, which may be in force again on a restored server."""
         shared = {grantee for _, grantee in shares_known(self._connection, id)}
         for grantee in sorted(grantees - shared):
             share = ShareRecord(grantee=grantee, permission="read")

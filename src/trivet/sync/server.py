@@ -1,6 +1,6 @@
 """The server's side of sync: applies laptops' operations and sends users the changes.
 
-Rights are the API's. An operation and the note that it was done are one transaction.
+An operation and the note that it was done are one transaction.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from trivet.memory.engine import Engine
 from trivet.memory_fields import as_json
 from trivet.store.records import ShareRecord
 from trivet.store.relational.database import Connection, WriteTransaction
-from trivet.store.relational.tables.sync_bundles import read_bundles
+from trivet.store.relational.tables.memory_rows import key_by_id
+from trivet.store.relational.tables.sync_bundles import head_digests, read_bundles
 from trivet.store.relational.tables.sync_feed import FeedEvent, ServerState
 from trivet.sync import core
 from trivet.sync.apply_ops import OpApplier, Outcome, PushProgress
@@ -128,7 +129,7 @@ def digests(engine: Engine, scopes: Sequence[str] = ()) -> dict[str, str]:
         rows = connection.execute(
             connection.sql("sync")["heads"], {"viewer": engine.viewer}
         ).fetchall()
-    return core.head_digests((row[0], row[1]) for row in rows if core.in_scopes(row[2], scopes))
+    return head_digests((row[0], row[1]) for row in rows if core.in_scopes(row[2], scopes))
 
 
 def place_of(state: ServerState, seq: int | None = None) -> Place:
@@ -140,11 +141,7 @@ def place_of(state: ServerState, seq: int | None = None) -> Place:
 def _check_epoch(
     engine: Engine, connection: WriteTransaction, place: Place
 ) -> ServerState | OtherEpoch:
-    """Return the server's numbers, or another epoch if the laptop's place is not of this one.
-
-    An unknown mark means that this server was restored. A laptop that invents one makes others note
-    a new epoch, but only itself heal.
-    """
+    """Return the server's numbers, or another epoch if the laptop's place is not of this one."""
     feed = engine.store.feed
     state = feed.number(connection)
     if place.epoch is None:
@@ -167,7 +164,7 @@ def _ack(
             "purged" if isinstance(item, Purged) else "gone" if isinstance(item, Gone) else result
         )
     if result == "refused" and isinstance(item, Gone):
-        item = None  # reveal nothing about a memory they may not know
+        item = None  # reveal nothing about a memory that they may not know
     return Ack(op=op.op, result=result, id=id or op.id, item=item, reason=reason)
 
 
@@ -176,8 +173,8 @@ def current_item(engine: Engine, connection: Connection, state: ServerState, id:
     buried = connection.execute(connection.sql("sync")["tombstone_for"], whom).fetchone()
     if buried is not None:
         return Purged(id=id, owner=buried["owner"], first_rev=buried["first_rev"])
-    row = connection.execute(connection.sql("memories")["by_id"], {"id": id}).fetchone()
-    return _item(engine, connection, state, int(row["key"])) if row is not None else Gone(id=id)
+    key = key_by_id(connection, id)
+    return Gone(id=id) if key is None else _item(engine, connection, state, key)
 
 
 def _item(engine: Engine, connection: Connection, state: ServerState, key: int) -> Item:

@@ -1,8 +1,4 @@
-"""Reuse of the server's vectors by a laptop with the same model and text preparation.
-
-A separate request fetches them for memories that wait to be embedded, so an interrupted sync
-continues. If anything is wrong, the laptop embeds the memories itself.
-"""
+"""Reuse of the server's vectors by a laptop with the same model and text preparation."""
 
 from __future__ import annotations
 
@@ -26,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# About half a megabyte.
+# Bounds a request to about half a megabyte.
 MEMORIES_PER_REQUEST = 500
 # Half precision is exact to a thousandth.
 UNIT_LENGTH_TOLERANCE = 0.01
@@ -46,10 +42,10 @@ def stored_vectors(
     model = _model_of(engine, request.identity)
     if model is None or request.preparation != PASSAGE_VERSION:
         return [], VectorsSummary(identity="", count=0)
-    heads = _heads(engine, request.ids)
+    heads = _current_revisions(engine, request.ids)
     spans = engine.store.vectors.spans(model, list(heads))
     rows = dict(_rows(engine, model, {key: id for id, (key, _) in heads.items()}))
-    still = _heads(engine, list(rows))  # leave out memories edited meanwhile
+    still = _current_revisions(engine, list(rows))  # leave out memories edited meanwhile
     found = [
         _embedded(model, id, heads[id][1], spans[id], vectors)
         for id, vectors in rows.items()
@@ -64,7 +60,7 @@ def _model_of(engine: Engine, identity: str) -> Model | None:
     )
 
 
-def _heads(engine: Engine, ids: Sequence[str]) -> dict[str, tuple[int, str]]:
+def _current_revisions(engine: Engine, ids: Sequence[str]) -> dict[str, tuple[int, str]]:
     with engine.store.feed.snapshot() as connection:
         values = {"ids": msgspec.json.encode(list(ids)).decode(), "viewer": engine.viewer}
         rows = connection.execute(connection.sql("sync")["heads_of"], values).fetchall()
@@ -101,8 +97,6 @@ def _sum(identity: str, id: str, rev: str, vectors: bytes) -> str:
 
 
 class VectorsTaken(msgspec.Struct, frozen=True):
-    """Memories taken over, and refused with the reason."""
-
     taken: int = 0
     refused: int = 0
     reason: str | None = None
@@ -114,7 +108,7 @@ class VectorsTaken(msgspec.Struct, frozen=True):
 
 
 class MissingVectors:
-    """The memories that wait for embedding; each is requested once per exchange."""
+    """The memories that wait for embedding, each requested once per exchange."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -169,7 +163,7 @@ class MissingVectors:
         return VectorsTaken(len(right), len(received) - len(right), reason)
 
     def _matches_local_model(self, model: Model, right: Sequence[EmbeddedJob]) -> bool:
-        """Compare the shortest text's vector with the local model's; skip hosted models."""
+        """Compare the shortest text's vector with a local model's; skip hosted models."""
         embedder = self._engine.embedding.embedder_of(model)
         if not embedder.local:
             return True

@@ -17,6 +17,7 @@ from trivet.errors import Conflict, NotFound, TrivetError, Unauthorised
 from trivet.memory.engine import Engine
 from trivet.settings import Settings, config_path
 from trivet.store.relational.database import Connection
+from trivet.store.relational.tables.sync_bundles import head_digests
 from trivet.sync import core
 from trivet.sync.conflicts import is_owner
 from trivet.sync.exchange import Exchanged, HttpServer, exchange
@@ -29,8 +30,6 @@ from trivet.types import SyncStatus
 
 
 class Verified(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether all buckets match, and how many differ."""
-
     level: bool
     buckets: int
     different: int
@@ -138,7 +137,7 @@ def verify(engine: Engine) -> Verified:
         sql = connection.sql("replica")
         rows = connection.execute(sql["heads"]).fetchall()
         waiting = int(connection.execute(sql["outbox_size"]).fetchone()[0])
-    ours = core.head_digests((row[0], row[1]) for row in rows if core.in_scopes(row[2], scopes))
+    ours = head_digests((row[0], row[1]) for row in rows if core.in_scopes(row[2], scopes))
     different = sum(
         ours.get(bucket) != theirs.get(bucket) for bucket in ours.keys() | theirs.keys()
     )
@@ -191,7 +190,7 @@ def keep_key(url: str, user: str, key: str) -> None:
 
 
 def record_use(url: str, user: str, store: str) -> None:
-    """Note that a store uses this key, so that another store's leave does not delete it."""
+    """Note that a store uses this key: another store's leave must not delete it."""
     users, path = _read_users(), str(Path(store).resolve())
     if path not in users.get(f"{user}@{url}", ()):
         _write(_STORES, {**users, f"{user}@{url}": [*users.get(f"{user}@{url}", ()), path]})

@@ -28,7 +28,7 @@ _SEPARATOR = re.compile(r"[/\\]")
 
 
 def learn(memory: Trivet, event: Mapping[str, Any]) -> Captured:
-    """Learn from what the transcript gained since the last call; `event` is a stop hook's JSON."""
+    """Learn from what the transcript gained since; `event` is a stop hook's JSON."""
     settings = memory.settings
     if settings.capture == "off":
         return Captured()
@@ -55,7 +55,7 @@ def learn(memory: Trivet, event: Mapping[str, Any]) -> Captured:
 
 
 def _learn_from_messages(memory: Trivet, event: Mapping[str, Any], messages: list[str]) -> Captured:
-    """Learn from messages that a plugin passes on, for agents without a transcript."""
+    """Learn from a plugin's messages, for agents without a transcript."""
     found = list(dict.fromkeys(one for message in messages for one in statements(message)))
     conversation = PurePath("conversation") / str(event.get("session_id") or "unknown")
     return propose_all(memory, found, conversation, _project(event))

@@ -1,7 +1,6 @@
 """Proposals from conversations, made by rules or a language model and curated by the model.
 
-The model sees only the user's own words, must quote them, and has a daily token budget. Curation
-changes proposals, never memories.
+The model sees only the user's own words, must quote them, and has a daily token budget.
 """
 
 from __future__ import annotations
@@ -92,7 +91,7 @@ def propose_all(
 
 
 def _with_speaker(content: str) -> str:
-    """Name the speaker, so that a later reader knows whose "I" it is."""
+    """Name the speaker, so that a later reader knows who "I" is."""
     return f"{SPEAKER}{content}" if _first_person.search(content) else content
 
 
@@ -107,7 +106,7 @@ ANSWER_TOKENS = 1_000
 
 
 class ModelUnavailable(Exception):
-    """The model is unreachable or the budget used up; a later retry may work."""
+    """An unreachable model or a spent budget; a later retry may work."""
 
 
 class CaptureModel:
@@ -225,7 +224,7 @@ def _batches(messages: Iterator[str]) -> Iterator[list[str]]:
 def _items(answer: Any, messages: Sequence[str]) -> tuple[list[Statement], int]:
     """Return the items that quote the user, and the number of others.
 
-    The model may be wrong or follow a planted instruction.
+    The model may follow a planted instruction.
     """
     items = answer.get("items") if isinstance(answer, dict) else None
     if not isinstance(items, list):
@@ -322,7 +321,7 @@ def curate(memory: Trivet) -> Curated:
 def _neighbors(engine: Engine, proposal: Proposal) -> dict[str, Memory]:
     """Return the proposer's own memories, not sensitive, with secrets masked.
 
-    Stored texts are scanned again: they may predate the guard, and they leave this machine.
+    Stored texts may predate the guard, and they leave this machine.
     """
     own = (
         one.memory for one in near(engine, proposal.content) if one.memory.owner == proposal.owner

@@ -1,7 +1,4 @@
-"""Rules that pick a user's sentences worth keeping by their wording; in doubt, none.
-
-Questions, guesses, tasks and temporary statements are excluded, unless the user asks to remember.
-"""
+"""Rules that pick a user's sentences worth keeping by their wording; in doubt, none."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from trivet.types import ProposalKind
 
 
 class Statement(msgspec.Struct, frozen=True):
-    """A sentence in the user's own words, and why it is worth keeping."""
+    """A sentence in the user's own words, and why to keep it."""
 
     content: str
     kind: ProposalKind
@@ -325,7 +322,6 @@ _short_but_whole = re.compile(r"(?:please )?(?:call me|my )", re.IGNORECASE)
 
 
 def statements(message: str) -> list[Statement]:
-    """Return a message's sentences worth keeping, in the order of the rules."""
     found: dict[str, Statement] = {}
     with_previous = list(sentences(message))
     # A message that asks for help describes a problem, not a lasting fact.

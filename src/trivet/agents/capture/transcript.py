@@ -145,7 +145,7 @@ _sentence_end = re.compile(
 
 
 def sentences(message: str) -> Iterator[tuple[str, str]]:
-    """Yield each sentence with its predecessor in the paragraph, or an empty text."""
+    """Yield each sentence with its predecessor in the paragraph, or ""."""
     for paragraph in user_text(message).splitlines():
         before = ""
         if _log.search(paragraph):
@@ -158,7 +158,7 @@ def sentences(message: str) -> Iterator[tuple[str, str]]:
 
 
 def user_text(message: str) -> str:
-    """Return what the author wrote, without pasted, quoted, injected and private text."""
+    """Return the author's words, without pasted, quoted, injected and private text."""
     message = remove_private_parts(message)
     if len(message) > LONGEST_MESSAGE:
         message = f"{message[: LONGEST_MESSAGE // 2]}\n{message[-LONGEST_MESSAGE // 2 :]}"

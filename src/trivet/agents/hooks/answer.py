@@ -1,7 +1,4 @@
-"""The table of hook moments, and the entry point without a resident process.
-
-It starts a resident process if the settings allow it, otherwise it opens the store itself.
-"""
+"""The table of hook moments, and the entry point without a resident process."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ def answer(memory: Trivet, call: HookCall) -> bytes:
 
 
 def answer_without_store(call: HookCall) -> bytes | None:
-    """Return the answer at a moment that needs no store, otherwise None."""
+    """Return the answer at a moment that needs no store."""
     handler = WITHOUT_STORE.get(_moment(call))
     return None if handler is None else handler(call, event_of(call.given))
 
@@ -58,8 +55,7 @@ def after_answer(memory: Trivet, call: HookCall, event: Event) -> bytes:
 def before_compaction(call: HookCall, event: Event) -> bytes:
     """Record that a compaction removes shown memories from the model's context.
 
-    No agent's program accepts text now; `at_start` shows the memories again. Gemini CLI sends an
-    automatic event before every turn, whether or not it compacts.
+    Gemini CLI sends an automatic event before every turn.
     """
     if event.name == "PreCompress" and event.source == "auto":
         return b""
@@ -68,7 +64,7 @@ def before_compaction(call: HookCall, event: Event) -> bytes:
 
 
 def at_end(call: HookCall, event: Event) -> bytes:
-    """Keep the list of shown memories for a resume, unless the user cleared the session."""
+    """Keep the list of shown memories, unless the user cleared the session."""
     if event.source == "clear":
         ShownMemories(call.environment, event.session).forget()
     return b""

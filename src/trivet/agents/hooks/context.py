@@ -33,7 +33,7 @@ FILES_OPENING = "Files that most likely matter for this prompt (Trivet code sear
 
 
 def likely_files(call: HookCall, event: Event, query: str) -> str:
-    """Name files from an index the resident process has open; a prompt never waits for reads."""
+    """Name files from an index the resident process has open, without waiting for reads."""
     if not call.settings.code_hook or call.code is None or not event.folder:
         return ""
     try:
@@ -118,8 +118,8 @@ def min_relevance(settings: Settings) -> float:
 def _question(prompt: str) -> str:
     """Return the prompt as a query: without private parts, and shortened if long.
 
-    Private parts go first, because half a <private> mark hides nothing. The cut splits no word,
-    because secret detection recognizes only whole keys.
+    Private parts go first: half a <private> mark hides nothing. The cut splits no word, since
+    secret detection recognizes only whole keys.
     """
     text = remove_private_parts(prompt).strip()
     if len(text) <= HEAD_CHARACTERS + TAIL_CHARACTERS:

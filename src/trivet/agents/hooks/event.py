@@ -24,7 +24,7 @@ _GIVEN_BY_HOOK = ("<hook_context>", "</hook_context>")
 
 
 class Event(msgspec.Struct, frozen=True):
-    """The fields that the moments use; `raw` is the agent's whole object."""
+    """The fields that the moments use; `raw` is the whole object."""
 
     name: str
     session: str
@@ -55,7 +55,6 @@ def event_of(given: bytes) -> Event:
 
 
 def answer_of(event: Event, text: str, usual_name: str) -> bytes:
-    """Return the text in the format that the agent's program expects."""
     if not text:
         return b""
     name = event.name or usual_name

@@ -1,6 +1,6 @@
 """Each agent's settings files, and a plugin folder for Claude Code.
 
-The plugin can be shared: it contains no local path, and its script finds Trivet where it runs.
+The plugin contains no local path, so it can be shared.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SERVER = "trivet"
 
 
 class Launch(msgspec.Struct, frozen=True):
-    """How an agent starts Trivet; `arguments` name the store."""
+    """The command that starts Trivet; `arguments` name the store."""
 
     program: str
     arguments: tuple[str, ...] = ()
@@ -187,7 +187,7 @@ def _opencode(launch: Launch, home: Path, project: Path | None) -> list[DesiredF
 
 
 def _opencode_plugin(launch: Launch) -> str:
-    """Return a script, because opencode runs no commands at its events."""
+    """Return a script: opencode runs no commands at its events."""
     script = (
         resources.files("trivet.agents.install")
         .joinpath("opencode/trivet.js")
@@ -301,7 +301,7 @@ def _manifest() -> dict[str, Any]:
 
 
 def _marketplace() -> dict[str, Any]:
-    """Return a marketplace of one, for `claude plugin marketplace add FOLDER`."""
+    """Return a marketplace of one plugin."""
     plugin = {
         "name": "trivet",
         "source": "./",

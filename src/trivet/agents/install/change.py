@@ -156,7 +156,7 @@ def same_except_trivet(before: str, after: str, wanted: DesiredFile) -> bool:
 
 
 class Change(msgspec.Struct, frozen=True):
-    """A file's text before and after; None if the file does not exist."""
+    """A file's text before and after; None if it does not exist."""
 
     file: str
     before: str | None

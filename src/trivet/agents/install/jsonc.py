@@ -1,4 +1,4 @@
-"""Edits JSON with comments as text, so everything else keeps its blanks and comments."""
+"""Edits JSON with comments as text, so that everything else keeps its blanks and comments."""
 
 from __future__ import annotations
 
@@ -51,7 +51,6 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def append(text: str, path: Sequence[str], value: Any) -> str:
-    """Append an item to the array at a path."""
     node, depth = _nearest(text, path)
     if depth < len(path):
         return put(text, path, [value])
@@ -61,7 +60,7 @@ def append(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def remove(text: str, path: Sequence[str], index: int | None = None) -> str:
-    """Remove the member at a path, or an item of the array there."""
+    """Remove the member at a path, or an item of its array."""
     node, depth = _nearest(text, path if index is not None else path[:-1])
     number = index if index is not None else _last_index(node, path[-1])
     if depth < len(path) - (index is None) or number is None:

@@ -1,6 +1,6 @@
 """The index file of a repository: facts of files by content, and the listing of each root.
 
-All worktrees and branches share it. A damaged file is replaced, as it can be rebuilt.
+All worktrees and branches share it. A damaged file is replaced.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ logger = logging.getLogger("trivet.code")
 
 SCHEMA_VERSION = 1
 KEY_BYTES = 16
-# Another process may be writing a batch of files.
+# Seconds to wait: another process may be writing a batch of files.
 PATIENCE_SECONDS = 30.0
 # The fastest level shrinks facts to a third; slower ones gain little.
 COMPRESSION = 1
@@ -60,7 +60,7 @@ class IndexFile:
 
     def recreate(self) -> None:
         self._connection.close()
-        _put_aside(self.file)
+        _delete_database(self.file)
         self._connection = _opened(self.file)
 
     @contextmanager
@@ -89,7 +89,7 @@ class IndexFile:
         self._connection.execute("INSERT OR REPLACE INTO file VALUES (?, ?, ?)", row)
 
     def facts(self, keys: Sequence[bytes]) -> dict[bytes, FileFacts | str]:
-        """Return the facts of known keys; a string is why the file is left out."""
+        """Return the facts of known keys, or as a string why the file is left out."""
         with _explained(self.file):
             rows = self._some("SELECT key, facts, reason FROM file WHERE key IN ({})", keys)
             return {
@@ -147,7 +147,7 @@ def _opened(file: Path) -> sqlite3.Connection:
                 "Check that the disk is not full or read-only."
             ) from None
         logger.warning("The code index %s is damaged (%s). Rebuilding it.", file, error)
-        _put_aside(file)
+        _delete_database(file)
         return _prepared(file)
 
 
@@ -173,7 +173,7 @@ def _prepared(file: Path) -> sqlite3.Connection:
     return connection
 
 
-def _put_aside(file: Path) -> None:
+def _delete_database(file: Path) -> None:
     for ending in ("", "-wal", "-shm"):
         file.with_name(file.name + ending).unlink(missing_ok=True)
 
@@ -193,7 +193,7 @@ def _explained(file: Path) -> Iterator[None]:
         ) from error
 
 
-# Up to this many times the tree's own facts are kept, so that switching branches costs nothing.
+# Keep facts up to this many times the tree's own, so that switching branches costs nothing.
 MAX_UNUSED_SHARE = 4.0
 MIN_FACTS = 2_000
 

@@ -22,7 +22,7 @@ Numbers = NDArray[np.integer[Any]]
 
 
 class FileFacts(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """A file's facts. Arrays are bytes; `posting_*` are parallel, chunk after chunk."""
+    """A file's facts as bytes; `posting_*` are parallel, chunk after chunk."""
 
     language: str
     definitions: tuple[Definition, ...]
@@ -41,7 +41,7 @@ class FileFacts(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
 
 class _FileWords(dict[str, int]):
-    """Numbered words of a file with their terms. Each distinct word is split once."""
+    """Numbered words of a file; each distinct word is split into terms once."""
 
     def __init__(self) -> None:
         self.terms: dict[int, int] = {}
@@ -113,7 +113,7 @@ def _postings(parsed: ParsedFile, words: _FileWords) -> _Postings:
 
 
 def _expanded(parts: Sequence[Sequence[int]], size: Numbers, flat: Numbers, terms: int) -> Numbers:
-    """Return each chunk's terms, as chunk number times `terms` plus term number."""
+    """Return each chunk's terms as chunk number times `terms` plus term number."""
     words = _joined(parts)
     chunks = np.repeat(np.arange(len(parts)), [len(one) for one in parts])
     sizes = size[words]

@@ -1,8 +1,4 @@
-"""Brings the index file up to date: parses new files in batches, on several cores.
-
-Helpers run this module and write to the index themselves. If one dies, the process that started it
-parses the rest.
-"""
+"""Brings the index file up to date: parses new files in batches, on several cores."""
 
 from __future__ import annotations
 
@@ -30,7 +26,7 @@ from trivet.errors import TrivetError
 
 
 def merge_listing(before: Listing, part: Listing, only: Collection[str]) -> Listing:
-    """Return `before`, with what is at or below the paths `only` replaced by `part`."""
+    """Return `before`, with what is at or below `only` replaced by `part`."""
     exact = frozenset(one.rstrip("/") for one in only)
     below = tuple(f"{one}/" for one in exact)
 
@@ -49,9 +45,10 @@ def merge_listing(before: Listing, part: Listing, only: Collection[str]) -> List
 
 logger = logging.getLogger("trivet.code")
 
-# Less is parsed before a process has started.
+# Parsing less takes no longer than starting a process.
 MIN_SHARED_BYTES = 3_000_000
-# Helpers may take this much longer than this process did, so that a hung one delays nobody.
+# Helpers may take this much longer than this process did, so that a hung one delays nobody for
+# long.
 HELPER_TIMEOUT_SECONDS = 30.0
 
 
@@ -66,7 +63,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 def shares_of(files: Sequence[KeyedFile], encoder: Encoder | None) -> list[Sequence[KeyedFile]]:
     """Split files by available cores, this process first.
 
-    A small tree, or an encoder other than the bundled one, gives one share.
+    A small tree gives one share.
     """
     small = sum(one.file.size for one in files) < MIN_SHARED_BYTES
     if small or not sys.executable or (encoder is not None and encoder is not bundled()):
@@ -77,7 +74,7 @@ def shares_of(files: Sequence[KeyedFile], encoder: Encoder | None) -> list[Seque
 
 @contextmanager
 def helper_processes(shares: Sequence[Share]) -> Iterator[None]:
-    """Parse shares in other processes while the block runs; the caller parses what they leave."""
+    """Parse shares in other processes while the block runs; the caller parses the rest."""
     began = time.monotonic()
     processes = [process for share in shares if (process := _started(share)) is not None]
     try:
@@ -130,7 +127,7 @@ def parse_missing(
 ) -> int:
     """Parse and store files without facts, and return their number.
 
-    Files written after the listing `began` are left to the next refresh.
+    The next refresh takes files written after the listing `began`.
     """
     unknown = index.unknown(one.key for one in files)
     waiting = [one for one in files if one.key in unknown]
@@ -175,7 +172,7 @@ def _batches(files: Sequence[KeyedFile]) -> Iterator[Sequence[KeyedFile]]:
 def _facts(
     root: Root, file: TreeFile, began: float, encoder: Encoder | None
 ) -> FileFacts | LeftOut | None:
-    """Return None for unreadable or changed files: the next refresh retries."""
+    """Return None for a changed or unreadable file; the next refresh retries."""
     try:
         source = read_file(root, file.path)
     except TrivetError as error:
@@ -188,7 +185,7 @@ def _facts(
 
 
 def _changed_since(root: Root, path: str, began: float) -> bool:
-    """Compare times first: git's id need not match the bytes (line endings, filters)."""
+    """Compare times first: git's id need not match the bytes (filters)."""
     try:
         found = (root.folder / path).lstat()
     except OSError:

@@ -1,6 +1,6 @@
 """Segments: facts of many files as flat arrays, which a search reads and a file can map.
 
-A segment never changes. A tree has a large one, and a small one of changes.
+A segment never changes.
 """
 
 from __future__ import annotations

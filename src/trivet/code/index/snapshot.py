@@ -1,7 +1,4 @@
-"""Snapshots: segments as mapped files, so that new processes search at once and share memory.
-
-A view combines a snapshot with a small segment of later changes.
-"""
+"""Snapshots: segments as mapped files, so that new processes search at once and share memory."""
 
 from __future__ import annotations
 
@@ -28,13 +25,11 @@ KIND = b"TRIVETC2"
 
 
 def save_snapshot(file: Path, segment: Segment) -> None:
-    """Write atomically."""
     with atomic_write(file) as stream:
         write_arrays(stream, KIND, dict(_arrays("", segment)))
 
 
 def load_snapshot(file: Path) -> Segment | None:
-    """Return None without a usable snapshot."""
     mapped = map_arrays(file, KIND)
     if mapped is None:
         return None
@@ -77,7 +72,6 @@ UNREADABLE = "cannot be read"
 def view_of_tree(
     index: IndexFile, root: Root, files: Sequence[KeyedFile]
 ) -> tuple[View, tuple[LeftOut, ...]]:
-    """Return the view, and the listed files that are not in it."""
     file = _snapshot_file(index, root)
     base = load_snapshot(file) if len(files) > MIN_SNAPSHOT_FILES else None
     if base is not None:
@@ -115,6 +109,6 @@ def _facts(
 
 
 def _snapshot_file(index: IndexFile, root: Root) -> Path:
-    """Name a file per worktree: worktrees share facts, but hold different files."""
+    """Name a file per worktree: worktrees share facts but hold different files."""
     name = blake2b(str(root.folder).encode(errors="replace"), digest_size=6).hexdigest()
     return index.file.with_suffix(f".{name}.snapshot")

@@ -25,14 +25,14 @@ class Region(msgspec.Struct, frozen=True, kw_only=True):
 
 
 SOFT = 1000  # characters of merged neighbors, and of the parts of a split region
-WHOLE = 1500  # a definition up to this size is not split
+WHOLE = 1500  # a definition up to this size stays whole
 HARD = 2000  # maximum length of a chunk's text
 TINY = 120  # smaller pieces say nothing alone: a closing brace, the first line of a class
 HEADING_CHARACTERS = 400
 HEADING_DEPTH = 4
 
 _MERE_NAMES = ("variable", "export")
-_FILE = -1  # owner of lines that are in no region
+_FILE = -1  # stands for the owner of lines that are in no region
 # A line that begins with one of these continues the statement before it.
 _CONTINUES = (
     "}", ")", "]", "end", "else", "elif", "elsif", "except", "finally", "catch", "rescue",
@@ -41,7 +41,7 @@ _CONTINUES = (
 
 
 class _Piece(msgspec.Struct):
-    """Lines that stay together. `owner` is the region that was split; `begins` marks its start."""
+    """Lines that stay together; `owner` is the region that was split."""
 
     start: int
     end: int
@@ -50,7 +50,7 @@ class _Piece(msgspec.Struct):
 
 
 def cut(lines: Sequence[str], regions: Sequence[Region]) -> tuple[Chunk, ...]:
-    """Return chunks that cover all lines once. `regions` are sorted, outer before inner."""
+    """Return chunks that cover all lines once; `regions` are sorted, outer before inner."""
     if not any(line.strip() for line in lines):
         return ()
     sizes = [0, *accumulate(map(add, map(len, lines), repeat(1)))]

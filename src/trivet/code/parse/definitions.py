@@ -196,10 +196,7 @@ def _take(
 def _swallowed(
     match: Match, kind: Kind, frame: _Frame, grammar: Grammar, place: int
 ) -> _Frame | None:
-    """Search a function with unbalanced braces, as from preprocessor conditions.
-
-    The parser places the definitions after it inside it.
-    """
+    """Search a function with unbalanced braces: the parser puts later definitions in it."""
     if (
         not grammar.swallowed
         or kind not in _CALLABLE

@@ -106,7 +106,7 @@ def _behind_front_matter(lines: Sequence[str]) -> int:
 
 
 def _underlined(lines: Sequence[str]) -> Iterator[_Heading]:
-    """Give kinds of underline their level in order of appearance, as reStructuredText does."""
+    """Number kinds of underline in order of appearance, as reStructuredText does."""
     levels: dict[str, int] = {}
     for number in range(1, len(lines)):
         underline, title = lines[number], lines[number - 1].strip()

@@ -40,7 +40,7 @@ def lines_of(text: str) -> list[str]:
 
 MAX_BYTES = 1_000_000  # larger files are bundles or data; the longest human sources have half
 DATA_BYTES = 100_000  # larger JSON, YAML, XML and the like are data, not configuration
-_MEAN_LINE = 250  # characters per line on average: people's code has 30 to 50
+_MEAN_LINE = 250  # characters per line on average: people write 30 to 50
 _LONG_LINE = 20_000  # nobody writes such a line, if it is most of the file
 _HEAD = 8_000  # bytes to search for NUL and other control characters
 
@@ -82,7 +82,7 @@ _GENERATED_HEAD = 1_500  # bytes to search for a generator's mark
 
 
 def exclusion_reason(path: str, source: bytes) -> str:
-    """Return why a file is not indexed; empty if it is."""
+    """Return why a file is not indexed, or ""."""
     name = path.rpartition("/")[2].lower()
     reason = _by_name(name, len(source)) or _by_bytes(source)
     # A notebook may have images on long lines, which are not read.
@@ -159,7 +159,7 @@ def parse(path: str, source: bytes) -> ParsedFile | LeftOut:
 
 
 def prepare(paths: Iterable[str]) -> None:
-    """Unpack the grammars of these files together, much faster than one by one."""
+    """Unpack the grammars of these files together, which is much faster."""
     from trivet.code.parse.parsers import SCRIPTS, has_grammar, unpack_grammars
 
     languages = {
@@ -169,7 +169,6 @@ def prepare(paths: Iterable[str]) -> None:
 
 
 def _regions(language: str, text: str, lines: list[str]) -> list[Region] | None:
-    """Return None if the parser fails; the file is then split by lines."""
     from trivet.code.parse.parsers import has_grammar, regions_of, regions_of_scripts
 
     if language in MARKUP:

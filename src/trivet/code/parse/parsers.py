@@ -1,7 +1,7 @@
 """Runs parsers within a time limit, and unpacks grammars.
 
-The grammar package reads its whole archive, 0.5 s of processor time, for each language. Reading it
-once for all takes about as long.
+The grammar package reads its whole archive, 0.5 s of processor time, for each language; one reading
+serves all.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 def unpack_grammars(languages: Iterable[str]) -> int:
     """Unpack missing grammars and return their number.
 
-    If this fails, a grammar is unpacked when needed, or its files are split by lines.
+    If this fails, files are split by lines.
     """
     from semble_grammars.cache import cache_dir
 
@@ -191,7 +191,6 @@ def has_grammar(language: str) -> bool:
 
 
 def regions_of(language: str, source: bytes) -> list[Region] | None:
-    """Return the definitions, or None if the parser fails."""
     grammar = GRAMMARS.get(language)
     tree = None if grammar is None else _parse(language, source)
     if grammar is None or tree is None:
@@ -200,7 +199,6 @@ def regions_of(language: str, source: bytes) -> list[Region] | None:
 
 
 def regions_of_scripts(source: bytes) -> list[Region] | None:
-    """Return the definitions of scripts in HTML, Vue, Svelte or Astro."""
     scripts = list(_scripts(source))
     if not scripts:
         return []

@@ -34,7 +34,7 @@ Rule: TypeAlias = Callable[[Node, bytes], Sequence[Match]]
 
 
 class Grammar(msgspec.Struct, frozen=True, kw_only=True):
-    """How to find definitions. Nodes in none of the sets are not entered."""
+    """Rules that find definitions; nodes in none of the sets are not entered."""
 
     rules: Mapping[str, Rule]
     # Entered: bodies of classes, conditions around definitions.
@@ -68,7 +68,7 @@ def first(node: Node, *types: str) -> Node | None:
 
 
 def named(kind: Kind, *, opens: bool = False, field: str = "name") -> Rule:
-    """Make a rule for nodes with their name in a field. `opens` continues the walk inside."""
+    """Make a rule for nodes with their name in a field; `opens` continues inside."""
 
     def rule(node: Node, source: bytes) -> Sequence[Match]:
         name = node.child_by_field_name(field)
@@ -99,8 +99,12 @@ def attribute(name: Node | None, node: Node, source: bytes) -> Sequence[Match]:
 
 
 def inside(node: Node, owner: str = "") -> Match:
-    """Continue the walk inside, with `owner` as the container."""
     return Match(name="", kind="class", node=node, inside=node, owner=owner, defines=False)
+
+
+def only_inside(node: Node, source: bytes) -> Sequence[Match]:
+    """Define nothing and continue the walk inside."""
+    return (inside(node),)
 
 
 def split_name(name: str) -> tuple[str, str]:

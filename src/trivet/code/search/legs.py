@@ -21,7 +21,7 @@ MAX_QUERY_TERMS = 96
 
 
 class CodeBm25(msgspec.Struct, frozen=True):
-    """BM25 weights. A word in a name, container or doc counts that many times more."""
+    """BM25 weights: a word in a name, container or doc counts that many times."""
 
     k1: float = 1.2
     b: float = 0.45
@@ -33,7 +33,7 @@ class CodeBm25(msgspec.Struct, frozen=True):
 def lexical(view: View, query: Query, bm25: CodeBm25) -> Scores:
     scores: Scores = np.zeros(view.chunks, np.float32)
     norm = bm25.k1 * (1 - bm25.b + bm25.b * view.relative_length)
-    more = _more(bm25)
+    more = _field_factors(bm25)
     for term, times, holders in _rarest(view, query):
         idf = (
             np.log1p((view.count - holders + 0.5) / (holders + 0.5))
@@ -51,7 +51,7 @@ def lexical(view: View, query: Query, bm25: CodeBm25) -> Scores:
     return scores
 
 
-def _more(bm25: CodeBm25) -> Scores:
+def _field_factors(bm25: CodeBm25) -> Scores:
     bits = np.arange(8)
     parts = ((NAME, bm25.name), (CONTAINER, bm25.container), (DOC, bm25.doc))
     more: Scores = sum((weight * ((bits & bit) > 0) for bit, weight in parts), np.zeros(8)).astype(
@@ -61,7 +61,7 @@ def _more(bm25: CodeBm25) -> Scores:
 
 
 def _rarest(view: View, query: Query) -> list[tuple[int, int, int]]:
-    """Return terms with their counts in the query and in chunks, rarest first."""
+    """Return terms with their counts in query and chunks, rarest first."""
     found = []
     for term, times in query.terms.items():
         spans = [segment.words.span(term) for segment in view.segments]
@@ -145,7 +145,7 @@ MAX_SIMILAR_WORDS = 30
 
 
 class PathWeights(msgspec.Struct, frozen=True):
-    """Weights of words in file and folder names, and of mentions by path or as a module."""
+    """Weights of words in file and folder names, and of mentioned paths and modules."""
 
     stem: float = 1.0
     folder: float = 0.7

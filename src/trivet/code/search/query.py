@@ -85,7 +85,7 @@ def read_query(text: str) -> Query:
 
 
 def _is_issue(words: list[str]) -> bool:
-    """Detect pasted text, which mentions tests and examples without wanting them."""
+    """Detect pasted text, which mentions tests without wanting them."""
     return len(words) > LONG_QUERY
 
 

@@ -1,4 +1,4 @@
-"""Ranks chunks for a query, by legs, fusion, role and file; and chunks related to another."""
+"""Ranks chunks for a query, by legs, fusion, role and file."""
 
 from __future__ import annotations
 
@@ -22,14 +22,13 @@ Chunks = NDArray[np.intp]
 
 # Fixed-width ids, so that ties keep the order of the tree.
 ID = "{:09d}"
-# Share of the depth for short queries. Many chunks of a file answer a pasted issue: it uses all.
+# Share of the depth used for short queries. A pasted issue uses all: many chunks of a file answer
+# it.
 MIN_RESULTS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class RankedChunk:
-    """A chunk with its final score; `file` orders its file."""
-
     chunk: int
     score: float
     file: float
@@ -39,7 +38,7 @@ class RankedChunk:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """An encoded query. Unrelated chunks have a cosine of about `floor`, rarely `near`.
+    """An encoded query; unrelated chunks have a cosine of about `floor`, rarely `near`.
 
     A chunk that no other leg found must reach `near`.
     """
@@ -100,7 +99,7 @@ def _legs(
         legs = [(leg, np.where(allowed, scores, NOWHERE), floor) for leg, scores, floor in legs]
     depth = round(recipe.depth * (MIN_RESULTS + (1 - MIN_RESULTS) * query.length))
     own = [_best(scores, floor, depth) for _, scores, floor in legs]
-    # Every leg scores the finds of all: if hundreds of chunks hold a word, the right one may miss
+    # Every leg scores what any leg found: if hundreds of chunks hold a word, the right one may miss
     # the top hundred of each leg. For a pasted issue the legs find enough; more would only inflate
     # file sums.
     brought = own if query.length == 1 else [np.unique(np.concatenate(own))] * len(own)

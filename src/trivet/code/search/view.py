@@ -20,7 +20,7 @@ from trivet.errors import InvalidInput
 Scores = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 
-# Up to this many vectors are kept as floats, 1 kB each; beyond, blocks are converted in turn.
+# Up to this many vectors stay as floats, 1 kB each; beyond, blocks are converted in turn.
 MAX_DENSE_CHUNKS = 32_768
 # Vectors converted to floats at a time, to bound working memory.
 BLOCK = 8_192
@@ -58,7 +58,7 @@ def module_of(path: str) -> str:
 
 @dataclass(frozen=True)
 class View:
-    """Segments with chunks numbered through all. `alive` marks the searchable ones."""
+    """Segments with chunks numbered through all; `alive` marks the searchable ones."""
 
     segments: tuple[Segment, ...]
     alive: Mask
@@ -84,7 +84,7 @@ class View:
 
     @cached_property
     def files(self) -> NDArray[np.int32]:
-        """The file of each chunk, numbered through all segments."""
+        """The file of each chunk."""
         bases = np.cumsum([0, *[len(segment.path) for segment in self.segments]])
         return np.concatenate(
             [
@@ -153,7 +153,6 @@ class View:
                     yield segment, number
 
     def segment_of(self, chunk: int) -> tuple[Segment, int]:
-        """Return a chunk's segment and its number there."""
         for segment, first in self.placed():
             if chunk < first + segment.chunks:
                 return segment, chunk - first

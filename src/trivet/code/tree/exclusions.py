@@ -103,7 +103,8 @@ GITIGNORE = ".gitignore"
 TRIVET_IGNORE = ".trivetignore"
 MAX_IGNORE_BYTES = 64 * 2**10
 # A line becomes a regular expression that tries every place for every star. On a name of 255
-# letters three stars take 10 ms, four 700 ms, eight forever. Genuine ignore files have one or two.
+# letters three stars take 10 ms, four 700 ms, and eight never finish. Genuine ignore files have one
+# or two.
 MAX_WILDCARDS = 3
 _SPECIAL = re.compile(r"[*?\[\]\\]")
 
@@ -111,8 +112,8 @@ _SPECIAL = re.compile(r"[*?\[\]\\]")
 class IgnoreFiles:
     """The ignore files of a tree; the deepest that matches a path decides.
 
-    Add a folder's files before asking about its content. `report` receives the path of a file that
-    is not fully applied, and why.
+    Add a folder's files before asking about its content. `report` receives each file that is not
+    fully applied, and why.
     """
 
     def __init__(self, report: Callable[[str, str], None]) -> None:
@@ -141,7 +142,7 @@ class IgnoreFiles:
         self._files[folder] = _IgnoreLines(heeded)
 
     def ignores(self, path: str) -> bool:
-        """Return whether a path or a folder above is ignored. Folders end with a slash."""
+        """Return whether a path or a folder above is ignored; folders end with a slash."""
         if not self._files:
             return False
         if parent_of(path) not in self._ignored:
@@ -169,7 +170,7 @@ class IgnoreFiles:
 
 
 class _IgnoreLines:
-    """The lines of an ignore file. For most paths, cheap checks skip the patterns."""
+    """The lines of an ignore file; cheap checks skip the patterns for most paths."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         from pathspec import GitIgnoreSpec  # here: slow to load, and not needed with git
@@ -190,7 +191,6 @@ class _IgnoreLines:
         ).patterns
 
     def decide(self, path: str) -> bool | None:
-        """Return None if no line matches."""
         whole = path.rstrip("/")
         if (
             self._names.may_match(whole[whole.rfind("/") + 1 :])
@@ -219,7 +219,7 @@ class _PathSuffixes:
 
 
 def folders_of(path: str) -> Iterator[str]:
-    """Yield the folders of a path, deepest first, down to the root, an empty string."""
+    """Yield the folders of a path, deepest first, down to "", the root."""
     end = len(path) - 1
     while end >= 0:
         end = path.rfind("/", 0, end)
@@ -241,10 +241,7 @@ def _is_active_line(line: str) -> bool:
 
 
 def tool_folders(root: Path, untracked: Collection[str], only: Iterable[str]) -> dict[str, str]:
-    """Return the folders of these paths with third-party code or build output, and why.
-
-    Markers above the requested paths, `only`, are looked up on disk.
-    """
+    """Return the folders of these paths with third-party code or build output, and why."""
     parents = {parent_of(path) for path in untracked}
     folders = {above for parent in parents for above in folders_of(f"{parent}x") if above}
     marks = _marks(untracked) | _marks_above(root, only)

@@ -104,8 +104,7 @@ def list_tree(
 ) -> Listing:
     """Return the files worth indexing, and what was left out.
 
-    Files that match the stats in `known` are not read again. `only` limits the listing to paths; a
-    folder includes all below it.
+    Files that match the stats in `known` are not read again. `only` limits the listing to paths.
     """
     only = () if "" in only else only
     builder, refusal = ListingBuilder(root, known or {}), root.refusal
@@ -121,7 +120,7 @@ def list_tree(
 
 
 def _walked(root: Root, known: Mapping[str, Stat], only: Collection[str]) -> ListingBuilder:
-    """List without git. If `.gitignore` hides everything, as in environments, ignore it."""
+    """List without git; if `.gitignore` hides everything, as in environments, ignore it."""
     builder = ListingBuilder(root, known)
     if list_by_walk(builder, root.folder, only) and not only:
         builder = ListingBuilder(root, known)
@@ -155,7 +154,7 @@ BLOB_BEGINS = 9
 def list_by_git(
     builder: ListingBuilder, folder: Path, only: Collection[str] = (), within: str = ""
 ) -> bool:
-    """Add all files to the builder. Return whether git lists any.
+    """Add all files to the builder, and return whether git lists any.
 
     `within` is the path of a submodule from the root.
     """
@@ -193,7 +192,7 @@ def list_by_git(
 
 
 def lists_below(folder: Path, prefix: str) -> bool:
-    """Return whether a listing has files below: not if git ignores or tools made the folder."""
+    """Return False for a folder that git ignores or tools made."""
     ignored, not_ignored = 0, 1
     if ask(folder, "check-ignore", prefix, accept=(ignored, not_ignored)):
         return False
@@ -203,7 +202,7 @@ def lists_below(folder: Path, prefix: str) -> bool:
 
 
 def _sorted(entries: Iterable[str]) -> tuple[dict[str, str], set[str], list[str]]:
-    """Return tracked files with what precedes their path, files to read, and untracked files."""
+    """Return tracked files with git's mode and blob, files to read, and untracked files."""
     tracked: dict[str, str] = {}
     doubtful: set[str] = set()
     untracked: list[str] = []
@@ -274,7 +273,7 @@ def list_by_walk(
     only: Collection[str] = (),
     respect_gitignore: bool = True,
 ) -> bool:
-    """Add all files to the builder. Return whether there are some and `.gitignore` hides all."""
+    """Add all files, and return whether there are some and `.gitignore` hides all."""
     walk = _Walk(builder, folder, only, respect_gitignore)
     waiting = [""]
     while waiting:
@@ -318,7 +317,7 @@ class _Walk:
             if entry.is_dir(follow_symlinks=False):
                 inner += self._entered(f"{path}/", entry.name, names)
             else:
-                self._see(path, entry)
+                self._visit_entry(path, entry)
         return inner
 
     def is_made(self, here: str) -> bool:
@@ -351,7 +350,7 @@ class _Walk:
             self._builder.leave_out(path, reason)
         return []
 
-    def _see(self, path: str, entry: os.DirEntry[str]) -> None:
+    def _visit_entry(self, path: str, entry: os.DirEntry[str]) -> None:
         if entry.is_symlink():
             self._builder.leave_out(path, LINK)
         elif reason := self._ignore_reason(path):

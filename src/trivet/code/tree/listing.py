@@ -27,7 +27,7 @@ TOO_LARGE = f"too large: more than {MAX_FILE_BYTES:,} bytes"
 
 
 class Stat(msgspec.Struct, frozen=True, gc=False):
-    """A file when its blob id was computed. Times in nanoseconds; NEVER matches none."""
+    """A file when its blob id was computed; NEVER matches none."""
 
     size: int
     modified: int
@@ -44,7 +44,7 @@ class Listing(msgspec.Struct, frozen=True):
 
 
 class ListingBuilder:
-    """One scan. Paths are from the root, with slashes."""
+    """One scan; paths are from the root, with slashes."""
 
     def __init__(self, root: Root, known: Mapping[str, Stat]) -> None:
         self._folder = str(root.folder)
@@ -184,7 +184,7 @@ def read_file(root: Root, path: str) -> bytes:
 
 
 def read_blob(root: Root, file: TreeFile) -> bytes | None:
-    """Return a listed file's bytes, or None if it changed since and must be listed again.
+    """Return a listed file's bytes, or None if it must be listed again.
 
     Other line endings, as git may store them, are no change.
     """

@@ -1,8 +1,7 @@
 """The root of a tree: its index file, safe questions to git, and a watch for changes.
 
 A repository from an archive brings its own `.git/config`, which may name programs that `ls-files`
-would run: `core.fsmonitor`, filters, and the fetch of a partial clone. These are disabled here, as
-are hooks and the pager.
+would run. This module disables them, and hooks and the pager.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ def checked_digest(top: Path) -> str:
     return digest
 
 
-# Overrides the folder for indexes, as in tests.
+# Environment variable that overrides the folder for indexes, as in tests.
 VARIABLE = "TRIVET_CODE_CACHE"
 _DIGITS = 12
 _LONGEST_NAME = 60
@@ -143,12 +142,12 @@ def ask(folder: Path, *arguments: str, accept: Sequence[int] = (0,), given: byte
 def git_list(
     folder: Path, *arguments: str, accept: Sequence[int] = (0,), given: bytes = b""
 ) -> list[str]:
-    """Run git and split its output at NUL. Names that are not UTF-8 use surrogates."""
+    """Run git and split its output at NUL; names that are not UTF-8 use surrogates."""
     return os.fsdecode(ask(folder, *arguments, accept=accept, given=given)).split("\0")[:-1]
 
 
 def without_filters(folder: Path) -> list[str]:
-    """Return options that disable each configured filter; no option disables all."""
+    """Return options that disable each configured filter: no option disables all."""
     found = (0, _NO_SUCH_KEY)
     keys = git_list(
         folder, "config", "-z", "--name-only", "--get-regexp", r"^filter\.", accept=found
@@ -168,7 +167,7 @@ def _nothing(name: str) -> Iterator[str]:
 
 
 def _environment() -> dict[str, str]:
-    """Drop what a git hook sets: it points to another repository or index."""
+    """Drop what a git hook sets, which points to another index."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -200,7 +199,7 @@ def watch(root: Root, stop: Event | None = None) -> Iterator[frozenset[str]]:
 
     A path may be gone or ignored; a folder stands for all below it.
     """
-    import watchfiles  # here: a search that watches nothing should not wait for it
+    import watchfiles  # here: a search that watches nothing should not wait for this import
 
     begun = False
     for found in watchfiles.watch(
@@ -221,7 +220,7 @@ def watch(root: Root, stop: Event | None = None) -> Iterator[frozenset[str]]:
 
 
 def _concerns(folder: Path, path: str) -> bool:
-    """Decide without disk access: builds change files by the thousand."""
+    """Decide without disk access: builds change thousands of files."""
     *above, name = PurePath(path).relative_to(folder).parts or ("",)
     return (
         not any(part == ".git" or part in THIRD_PARTY_FOLDERS for part in (*above, name))
@@ -241,7 +240,7 @@ def _paths(folder: Path, found: set[tuple[Change, str]]) -> frozenset[str]:
 def _not_ignored(root: Root, paths: frozenset[str]) -> frozenset[str]:
     if root.git and paths != EVERYTHING:
         # Match patterns alone first: reading the index of a large repository takes as long as all
-        # the rest, and only paths that match can be tracked nevertheless.
+        # the rest, and it matters only for tracked paths that match a pattern.
         paths -= _ignored(root, _ignored(root, paths, "--no-index"))
     return paths if len(paths) <= MAX_CHANGED_PATHS else EVERYTHING
 

@@ -29,7 +29,7 @@ from trivet.types import User as UserOfServer
 
 @verb(
     "doctor",
-    "trivet.memory.admin.upkeep:doctor",
+    "trivet.memory.admin.doctor:doctor",
     needs="admin",
     routes=(Route("GET", "/v1/doctor"),),
 )
@@ -47,7 +47,7 @@ class DoctorRequest(Request[tuple[Finding, ...]], frozen=True, kw_only=True):
 
 @verb(
     "mend",
-    "trivet.memory.admin.upkeep:mend",
+    "trivet.memory.admin.doctor:mend",
     needs="admin",
     routes=(Route("POST", "/v1/mend", 202),),
     command=False,  # `trivet reindex` and `trivet embed` do the same and wait
@@ -60,7 +60,7 @@ class MendRequest(Request[Mended], frozen=True, kw_only=True):
 
 @verb(
     "budgets",
-    "trivet.memory.admin.upkeep:budgets",
+    "trivet.memory.admin.maintenance:budgets",
     needs="admin",
     routes=(Route("GET", "/v1/budgets"),),
     command=False,
@@ -187,7 +187,7 @@ ProgressCallback = Annotated[
 
 @verb(
     "rotate_keys",
-    "trivet.memory.admin.upkeep:rotate_keys",
+    "trivet.memory.admin.maintenance:rotate_keys",
     needs="store",
     instead="Run `trivet rotate-keys` on the server's machine.",
 )
@@ -206,7 +206,7 @@ class RotateKeysRequest(Request[Rotated], frozen=True, kw_only=True):
 
 @verb(
     "redact",
-    "trivet.memory.admin.upkeep:redact",
+    "trivet.memory.admin.maintenance:redact",
     needs="store",
     instead="Run `trivet redact` on the server's machine.",
 )
@@ -218,7 +218,7 @@ class RedactRequest(Request[Redacted], frozen=True, kw_only=True):
 
 @verb(
     "tidy",
-    "trivet.memory.admin.upkeep:tidy",
+    "trivet.memory.admin.maintenance:tidy",
     needs="store",
     instead="Run `trivet tidy` on the server's machine.",
 )
@@ -235,7 +235,7 @@ class TidyRequest(Request[Tidy], frozen=True, kw_only=True):
 
 @verb(
     "backup",
-    "trivet.memory.admin.upkeep:backup",
+    "trivet.memory.admin.maintenance:backup",
     needs="store",
     instead="Run `trivet backup FILE` on the server's machine, or call export().",
 )
@@ -247,7 +247,7 @@ class BackupRequest(Request[None], frozen=True, kw_only=True):
 
 @verb(
     "reindex",
-    "trivet.memory.admin.upkeep:reindex",
+    "trivet.memory.admin.maintenance:reindex",
     needs="store",
     instead="Run `trivet reindex` on the server's machine.",
 )
@@ -262,7 +262,7 @@ class ReindexRequest(Request[int], frozen=True, kw_only=True):
 
 @verb(
     "drain",
-    "trivet.memory.admin.upkeep:drain",
+    "trivet.memory.admin.maintenance:drain",
     needs="store",
     instead="The server embeds on its own; stats().not_embedded counts the memories still waiting.",
     command=False,
@@ -275,7 +275,7 @@ class DrainRequest(Request[int], frozen=True, kw_only=True):
 
 @verb(
     "embed",
-    "trivet.memory.admin.upkeep:embed",
+    "trivet.memory.admin.maintenance:embed",
     needs="store",
     instead="The server embeds on its own; to retry failures at once, run `trivet embed` there.",
 )

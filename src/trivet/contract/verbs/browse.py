@@ -297,7 +297,7 @@ class UsageRequest(Request[Usage], frozen=True, kw_only=True):
 
 @verb(
     "stats",
-    "trivet.memory.admin.upkeep:count",
+    "trivet.memory.admin.maintenance:count",
     needs="read",
     routes=(Route("GET", "/v1/stats"),),
     tool=Tool(

@@ -1,4 +1,4 @@
-"""Verbs for sharing memories, the caller's own key, and sync: conflicts, status, refusals."""
+"""Verbs that link, share and sync memories, and the caller's own key."""
 
 from __future__ import annotations
 
@@ -6,9 +6,62 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from trivet.contract.parameters import ID_LENGTH, Content, Id, PageSize, Reveal, Tag, User
-from trivet.contract.verb import Request, Route, verb
-from trivet.types import EditConflict, Key, Memory, Permission, RefusedOperation, Share, SyncStatus
+from trivet.contract.parameters import ID_LENGTH, Content, Id, Kind, PageSize, Reveal, Tag, User
+from trivet.contract.verb import Parameters, Request, Route, Tool, verb
+from trivet.types import (
+    EditConflict,
+    Key,
+    Link,
+    Memory,
+    Permission,
+    RefusedOperation,
+    Share,
+    SyncStatus,
+)
+
+
+class LinkEnds(Parameters, frozen=True, kw_only=True):
+    source: Annotated[Id, Meta(description="The subject of the link: SOURCE supersedes TARGET.")]
+    kind: Kind
+    target: Annotated[Id, Meta(description="The object of the link.")]
+
+
+@verb(
+    "link",
+    "trivet.memory.lifecycle:link",
+    atomic=True,
+    routes=(Route("PUT", "/v1/memories/{source}/links/{kind}/{target}"),),
+    tool=Tool(
+        "memory_link",
+        "Link memories",
+        "NEW supersedes OLD: recall then serves the new one. PROBLEM resolved-by SOLUTION: recall "
+        "shows the solution with it. With remove=true the link is taken away.",
+    ),
+)
+class LinkRequest(LinkEnds, Request[Link], frozen=True, kw_only=True):
+    """Link two memories: SOURCE supersedes, is resolved by, is part of, or see also TARGET."""
+
+
+@verb(
+    "unlink",
+    "trivet.memory.lifecycle:unlink",
+    atomic=True,
+    routes=(Route("DELETE", "/v1/memories/{source}/links/{kind}/{target}", 204),),
+)
+class UnlinkRequest(LinkEnds, Request[None], frozen=True, kw_only=True):
+    """Remove a link between two memories."""
+
+
+@verb(
+    "links",
+    "trivet.memory.lifecycle:links",
+    needs="read",
+    routes=(Route("GET", "/v1/memories/{id}/links"),),
+)
+class LinksRequest(Request[tuple[Link, ...]], frozen=True, kw_only=True):
+    """List the links that start or end at a memory."""
+
+    id: Id
 
 
 @verb(

@@ -9,7 +9,8 @@ from statistics import fmean
 import msgspec
 import numpy as np
 
-from trivet.lab.code.search_runs import FILES, CodeSet, Ranked
+from trivet.lab.code.search_runs import FILES, Ranked
+from trivet.lab.code.sets import CodeSet
 from trivet.lab.datasets.dataset import RELEVANT, Dataset, Document, Judgement, Query
 from trivet.lab.measure.comparison import (
     CONFIDENCE,
@@ -37,7 +38,7 @@ MEANING = (
 
 
 class Mean(msgspec.Struct, frozen=True, kw_only=True):
-    """Means over queries and over sets, each with a 95 % bootstrap interval."""
+    """Means over queries and sets, each with a 95 % bootstrap interval."""
 
     mean: float
     low: float
@@ -70,7 +71,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Forbidden(msgspec.Struct, frozen=True, kw_only=True):
-    """Queries with a forbidden file, and those with one among the first ten."""
+    """Queries with a forbidden file, and with one among the first ten."""
 
     queries: int
     broken: int

@@ -16,17 +16,15 @@ from trivet.errors import InvalidInput
 from trivet.lab.code import figures
 from trivet.lab.code.figures import GROUPS, MEASURES, Difference, Forbidden, Group
 from trivet.lab.code.search_runs import (
-    CodeSet,
     IndexCost,
     Ranked,
-    Scope,
     SearchRun,
     Semble,
     SetAnswers,
     Version,
     ask_trivet,
-    fingerprint,
 )
+from trivet.lab.code.sets import CodeSet, Scope, fingerprint
 from trivet.lab.datasets.read_files import content
 from trivet.lab.measure.comparison import ALPHA, Comparison, compare
 from trivet.lab.measure.measures import Measured, means
@@ -41,7 +39,7 @@ class Spread(msgspec.Struct, frozen=True):
 
 
 class CodeArm(msgspec.Struct, frozen=True, kw_only=True):
-    """One way to search. All recipes share `index`, the sum over sets; only the first is timed."""
+    """One way to search; recipes share `index`, summed over sets, and only the first is timed."""
 
     name: str
     recipe: str
@@ -62,9 +60,9 @@ class CodeComparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CodeReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of `measures.json`. The first arm is compared with all others.
+    """The content of `measures.json`; the first arm is compared with all others.
 
-    `per_query` is the baseline of later runs. `absent` lists judged files missing from the trees.
+    `per_query` is the baseline of later runs.
     """
 
     scope: Scope
@@ -214,7 +212,7 @@ MEASURE_FELL, FORBIDDEN_FOUND = 1, 4
 
 
 class CodeVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """`code` is 0, or the sum of 1 (a measure fell) and 4 (a forbidden file was found)."""
+    """A verdict; `code` adds 1 (a measure fell) and 4 (a forbidden file was found)."""
 
     code: int
     reasons: tuple[str, ...]
@@ -241,7 +239,7 @@ def read_baseline(path: Path) -> _Baseline:
 
 
 def judge(measurement: Measurement, baseline: _Baseline | None, forbid: bool) -> CodeVerdict:
-    """Judge the first recipe. Without a baseline only forbidden files can fail."""
+    """Judge the first recipe; without a baseline only forbidden files can fail."""
     fallen = _fallen(measurement, baseline) if baseline else []
     found = measurement.report.arms[0].forbidden.found if forbid else ()
     code = (MEASURE_FELL if fallen else 0) | (FORBIDDEN_FOUND if found else 0)

@@ -9,6 +9,7 @@ import msgspec
 
 from trivet.lab.code.figures import HEADLINE, MEASURES, Difference, Mean
 from trivet.lab.code.measure import SEMBLE, CodeArm, CodeComparison, CodeReport, Measurement, Spread
+from trivet.lab.measure.comparison import interval_text
 from trivet.lab.measure.run import slug
 from trivet.lab.report.page import Page, Paragraph, Section, Table, as_markdown
 
@@ -19,7 +20,7 @@ SCOPES = {"root": "the sub-folders that meta.json names", "whole": "whole trees"
 
 
 def write_code(measurement: Measurement, out: Path) -> list[Path]:
-    """Write the files; run.trec is the first recipe's, other arms have their own."""
+    """Write the files; run.trec is the first recipe's."""
     files = {out / "run.trec": _trec(measurement, measurement.report.arms[0].name, TAG)}
     for number, arm in enumerate(measurement.report.arms[1:], 2):
         name = SEMBLE if arm.name == SEMBLE else slug(number, arm.name)
@@ -111,7 +112,7 @@ COST = (
 
 
 def cost_rows(report: CodeReport) -> list[list[str]]:
-    """Return rows for the first recipe, whose index the others share, and semble."""
+    """Return rows for the first recipe and semble."""
     return [
         _cost(label, arm, arm.query_ms, arm.query_processor_ms)
         for label, arm in zip(labels(report), report.arms, strict=True)
@@ -197,7 +198,6 @@ def _notes(report: CodeReport) -> list[Section]:
 
 
 def by_set(report: CodeReport) -> Section:
-    """Return the first recipe's and semble's results by repository."""
     arms = [
         (label, arm)
         for label, arm in zip(labels(report), report.arms, strict=True)
@@ -227,13 +227,13 @@ def _difference(one: Difference) -> list[str]:
     over_queries = [
         str(one.queries),
         f"{one.difference:+.4f}",
-        f"{one.low:+.4f} to {one.high:+.4f}",
+        interval_text(one.low, one.high),
     ]
     return [
         *over_queries,
         *counts,
         f"{one.by_set:+.4f}",
-        f"{one.by_set_low:+.4f} to {one.by_set_high:+.4f}",
+        interval_text(one.by_set_low, one.by_set_high),
     ]
 
 

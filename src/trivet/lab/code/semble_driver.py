@@ -1,7 +1,7 @@
 """Runs semble for a comparison, in its own environment, so it imports no Trivet.
 
-A line of standard input is a job, {"folder": ..., "texts": [...]}, answered by a line of standard
-output. The first output line has semble's version and whether its model could be loaded.
+Each line of input is a job, {"folder": ..., "texts": [...]}, answered by a line. The first output
+line has semble's version and whether its model could be loaded.
 """
 
 from __future__ import annotations
@@ -31,8 +31,6 @@ MOST_CHUNKS = 800
 
 
 class NoVectors:
-    """A stand-in for a missing model."""
-
     dim = 1
 
     def encode(self, texts: list[str], **_: Any) -> Any:
@@ -49,7 +47,7 @@ def has_model() -> bool:
 
 
 def indexed(folder: Path, model: bool) -> Any:
-    """Use semble's public API; it has no switch for a missing model."""
+    """Use semble's public API, which has no switch for a missing model."""
     return (
         SembleIndex.from_path(folder)
         if model

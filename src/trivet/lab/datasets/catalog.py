@@ -1,9 +1,7 @@
 """Datasets by name: packaged sets, folders in the plain layout, and public test collections.
 
-`trivet lab import` converts a collection from its original files and keeps it in the cache. The
-mixed collections store some short texts a second time inside a longer one. This shows whether a
-ranking buries short memories under long ones. A hash of ids decides what is joined, so a mixture is
-always the same.
+The mixed collections store some short texts a second time inside a longer one, which shows whether
+a ranking buries short memories under long ones.
 """
 
 from __future__ import annotations
@@ -68,7 +66,7 @@ def locomo_transcripts(data_folder: Path) -> Dataset:
 
 
 def locomo_sessions(data_folder: Path) -> Dataset:
-    """Return LoCoMo with one document per session, as systems that store sessions report it."""
+    """Return LoCoMo with one document per session."""
     source = read_locomo(data_folder)
     parts = _sessions(source)
     by_id = {document.id: document for document in source.documents}
@@ -82,7 +80,7 @@ def locomo_sessions(data_folder: Path) -> Dataset:
 
 
 def mixed_passages(data_folder: Path) -> Dataset:
-    """Return Wikipedia passages with multi-hop questions; half of them also appear in notes."""
+    """Return Wikipedia passages with multi-hop questions, half of them also in notes."""
     source = _sample(_merge([read_musique(data_folder), read_hotpotqa(data_folder)]))
     ids = sorted((document.id for document in source.documents), key=_hash)
     ids = ids[: len(ids) // 2]
@@ -216,7 +214,7 @@ def find_dataset(name: str) -> Dataset:
 
 
 def find_collection(name: str) -> tuple[Dataset, ...]:
-    """Return the packaged lives, a folder of datasets, or the one dataset of that name."""
+    """Return the packaged lives, a folder of datasets, or one dataset."""
     first, _, half = name.partition("/")
     if first == LIVES and half in ("", *HALVES):
         return lives(half)
@@ -224,7 +222,7 @@ def find_collection(name: str) -> tuple[Dataset, ...]:
 
 
 def imported_folder(name: str) -> Path:
-    """Return the folder of an imported collection. A name cannot lead outside the cache."""
+    """Return an imported collection's folder; no name leads outside the cache."""
     return lab_folder() / "datasets" / (Path(name).name or "-")
 
 

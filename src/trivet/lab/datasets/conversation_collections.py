@@ -1,8 +1,4 @@
-"""Importers of LoCoMo and LiHua-World.
-
-LoCoMo: a document is a turn, a scope a conversation, a stratum a question category. LiHua-World: a
-document is a chat file, which evidence names by date and hour.
-"""
+"""Importers of LoCoMo, where a document is a turn, and LiHua-World, where it is a chat file."""
 
 from __future__ import annotations
 
@@ -58,7 +54,7 @@ class LocomoSample(msgspec.Struct, frozen=True):
 
 
 def read_locomo(data_folder: Path) -> Dataset:
-    """Return LoCoMo; 5 of 1,986 questions are left out because their evidence names no turn."""
+    """Return LoCoMo without 5 of 1,986 questions, whose evidence names no turn."""
     path = find_file(data_folder / "locomo", "locomo10.json")
     builder = DatasetBuilder()
     for sample in read_json(path, list[LocomoSample]):
@@ -140,7 +136,7 @@ class LihuaQuestion(msgspec.Struct, frozen=True):
 
 
 def read_lihua(data_folder: Path) -> Dataset:
-    """Return the questions whose evidence names a chat. `<and>` and `<or>` both count."""
+    """Return the questions whose evidence names a chat; `<and>` and `<or>` both count."""
     return _read_lihua(data_folder, unanswerable=False)
 
 

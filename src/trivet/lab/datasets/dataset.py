@@ -31,7 +31,7 @@ NO_STRATUM = "(no stratum)"
 
 
 class Line(Value, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Base of the line types. Unknown fields are errors, so a misspelled one is noticed."""
+    """Base of the line types; unknown fields are errors, so a misspelled one is noticed."""
 
 
 class DocumentLink(Line, frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ class DocumentLink(Line, frozen=True, kw_only=True):
 
 
 class Document(Line, frozen=True, kw_only=True):
-    """One text to find. Where a field is None, the write path's default applies."""
+    """One text to find; the write path's default replaces None."""
 
     id: Identifier
     text: Written
@@ -58,7 +58,7 @@ class Document(Line, frozen=True, kw_only=True):
 
 
 class Query(Line, frozen=True, kw_only=True):
-    """One question. `outdated` documents must not rank above the answer."""
+    """One question; `outdated` documents must not rank above the answer."""
 
     id: Identifier
     text: Written
@@ -78,7 +78,7 @@ class Judgement(Line, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """A corpus with judged queries. Equal content has an equal fingerprint."""
+    """A corpus with judged queries; equal content has an equal fingerprint."""
 
     name: str
     documents: tuple[Document, ...]
@@ -87,7 +87,7 @@ class Dataset:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over the three files; name and compression do not count."""
+        """SHA-256 of the three files, without name and compression."""
         digest = hashlib.sha256()
         for lines in self.files().values():
             for line in lines:
@@ -97,7 +97,6 @@ class Dataset:
         return digest.hexdigest()
 
     def files(self) -> Mapping[str, Iterator[bytes]]:
-        """Return the lines of the plain layout's files by file name."""
         return {
             "corpus.jsonl": _json_lines(self.documents),
             "queries.jsonl": _json_lines(self.queries),
@@ -115,7 +114,6 @@ class Dataset:
 
     @cached_property
     def unanswerable(self) -> tuple[str, ...]:
-        """Queries without a relevant document, which cannot be measured."""
         return tuple(
             query.id
             for query in self.queries
@@ -124,7 +122,7 @@ class Dataset:
 
     @cached_property
     def strata(self) -> Mapping[str, tuple[str, ...]]:
-        """Query ids by stratum; empty if no query names a stratum."""
+        """Query ids by stratum; empty if none is named."""
         strata: dict[str, list[str]] = {}
         for query in self.queries:
             strata.setdefault(query.stratum or NO_STRATUM, []).append(query.id)
@@ -179,8 +177,6 @@ def relevant(documents: Iterable[str]) -> dict[str, int]:
 
 
 class WrittenDataset(msgspec.Struct, frozen=True, kw_only=True):
-    """Counts, and the fingerprint the dataset has when loaded."""
-
     documents: int
     queries: int
     judgements: int
@@ -188,8 +184,6 @@ class WrittenDataset(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DatasetWriter:
-    """A streaming writer, for datasets that do not fit into memory."""
-
     def __init__(self, corpus: BinaryIO) -> None:
         self._corpus = corpus
         self._digest = hashlib.sha256()
@@ -213,7 +207,8 @@ class DatasetWriter:
 
     def written(self) -> WrittenDataset:
         digest = self._digest.copy()
-        # The same order and separators as in Dataset.fingerprint; the documents are already in it.
+        # The same order and separators as in Dataset.fingerprint, which already covers the
+        # documents.
         for lines in ([], self.queries, self.judgements):
             digest.update(b"".join(lines) + b"\x00")
         return WrittenDataset(
@@ -226,7 +221,7 @@ class DatasetWriter:
 
 @contextmanager
 def dataset_writer(folder: Path) -> Iterator[DatasetWriter]:
-    """Yield a writer; the folder is replaced only if the block ends without an error."""
+    """Yield a writer; replace the folder only if the block succeeds."""
     with atomic_write(folder / "corpus.jsonl") as corpus:
         writer = DatasetWriter(corpus)
         yield writer

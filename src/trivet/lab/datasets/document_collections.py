@@ -1,8 +1,4 @@
-"""Importers of Cranfield, SciFact, HotpotQA, MuSiQue and CoSQA.
-
-HotpotQA and MuSiQue are the 1,000 questions each that HippoRAG uses. Strata: what the evidence says
-of the claim (SciFact), question type (HotpotQA), number of hops (MuSiQue).
-"""
+"""Importers of Cranfield, SciFact, HotpotQA, MuSiQue and CoSQA."""
 
 from __future__ import annotations
 
@@ -36,7 +32,7 @@ JUDGEMENT = re.compile(r"(\d+)\s+\d+\s+(\d+)\s+([1-5])")
 
 
 def read_cranfield(data_folder: Path) -> Dataset:
-    """Return Cranfield. Judgments number queries by order (1 to 225), not by the printed number."""
+    """Return Cranfield; judgments number queries by order, not by the printed number."""
     folder = data_folder / "cranfield"
     builder = DatasetBuilder()
     printed = dict(_records(find_file(folder, "cran.all.1400")))
@@ -105,7 +101,7 @@ NUMBER = re.compile(r"\d+")
 
 
 def read_scifact(data_folder: Path) -> Dataset:
-    """Return the validation claims, which are BEIR's test queries."""
+    """Return the validation claims, BEIR's test queries."""
     folder = data_folder / "scifact"
     builder = DatasetBuilder()
     path = find_file(folder, "corpus_train.csv")
@@ -201,7 +197,7 @@ class MusiqueQuestion(msgspec.Struct, frozen=True):
 
 
 def read_hotpotqa(data_folder: Path) -> Dataset:
-    """Return HotpotQA. HippoRAG repeats some questions; the copies get numbered ids."""
+    """Return HotpotQA; HippoRAG repeats some questions, whose copies get numbered ids."""
     builder = DatasetBuilder()
     identifiers: dict[str, str] = {}
     corpus = read_json(
@@ -224,7 +220,7 @@ def read_hotpotqa(data_folder: Path) -> Dataset:
 
 
 def read_musique(data_folder: Path) -> Dataset:
-    """Return MuSiQue. Many passages share a title, so title and text identify one."""
+    """Return MuSiQue; many passages share a title, so title and text identify one."""
     builder = DatasetBuilder()
     identifiers: dict[tuple[str, str], str] = {}
     for number, passage in enumerate(
@@ -266,7 +262,6 @@ class CosqaQuestion(msgspec.Struct, frozen=True):
 
 
 def read_cosqa(data_folder: Path) -> Dataset:
-    """Return the 500 development questions."""
     folder = data_folder / "cosqa"
     builder = DatasetBuilder()
     for code, number in read_json(find_file(folder, "code_idx_map.txt"), dict[str, int]).items():

@@ -1,7 +1,4 @@
-"""Judges of a pool: a person at the terminal, or a model endpoint.
-
-Both see a question and texts, never which arm found them.
-"""
+"""Judges of a pool: a person at the terminal, or a model endpoint."""
 
 from __future__ import annotations
 
@@ -16,7 +13,8 @@ from msgspec import Meta
 
 from trivet.errors import EmbedderError
 from trivet.lab.datasets.dataset import Dataset, Document
-from trivet.lab.datasets.judgements import MAX_GRADE, Pool, Record
+from trivet.lab.datasets.judgements import MAX_GRADE, Record
+from trivet.lab.datasets.pools import Pool
 from trivet.models.chat import PATIENCE, BadAnswer, Chat, convert
 
 MAX_SHOWN_CHARACTERS = 4_000
@@ -33,7 +31,7 @@ Sanitize = Callable[[str], str]
 def judge_at_terminal(
     pool: Pool, dataset: Dataset, record: Record, keys: TextIO, out: TextIO, sanitize: Sanitize
 ) -> None:
-    """Judge from where the record ends. `sanitize` makes text safe for the terminal."""
+    """Judge from where the record ends; `sanitize` makes text safe for the terminal."""
     texts = {document.id: (document.title, document.text) for document in dataset.documents}
     questions = {query.id: query.text for query in dataset.queries}
     with single_keys(keys):
@@ -76,7 +74,7 @@ def _take_key(record: Record, place: int, keys: TextIO, out: TextIO) -> bool:
 
 
 def _skip_escape_sequence(keys: TextIO) -> None:
-    """Skip the rest of a key such as Delete (`ESC [ 3 ~`): its characters are not grades."""
+    """Skip the rest of a key such as Delete (`ESC [ 3 ~`): it holds no grades."""
     if keys.read(1) in ("[", "O"):
         while (key := keys.read(1)) and not "@" <= key <= "~":
             pass
@@ -132,7 +130,7 @@ class _Grades(msgspec.Struct, frozen=True):
 def judge_by_endpoint(
     chat: Chat, pool: Pool, dataset: Dataset, record: Record, progress: Progress | None = None
 ) -> Mapping[str, int]:
-    """Judge the open pairs. Return how many stay open, by reason."""
+    """Judge the open pairs, and count by reason those that stay open."""
     documents = {document.id: document for document in dataset.documents}
     questions = {query.id: query.text for query in dataset.queries}
     left: Counter[str] = Counter()
@@ -159,7 +157,7 @@ def judge_by_endpoint(
 
 
 def _batches(pool: Pool, record: Record) -> Iterator[list[int]]:
-    """Batch places with the same question, but never a pair with its repetition."""
+    """Batch places with the same question, but no pair with its repetition."""
     done = record.grades
     batch: list[int] = []
     for place, entry in enumerate(pool.entries):

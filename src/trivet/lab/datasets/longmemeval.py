@@ -1,8 +1,6 @@
 """Importer of LongMemEval: each question has its own history of sessions, and so its own scope.
 
-A document is a turn, relevant if marked as holding the answer, or with `by="session"` a transcript,
-relevant if listed as evidence. Questions to abstain from (`_abs`) are a stratum; their evidence is
-what the question is mistaken about.
+A document is a turn or, with `by="session"`, a transcript.
 """
 
 from __future__ import annotations
@@ -47,7 +45,7 @@ Session = tuple[Turn, ...]
 
 
 class Question(msgspec.Struct, frozen=True):
-    """One object of the file, without its answer: the lab measures retrieval only."""
+    """One object of the file, without its answer."""
 
     question_id: Scope
     question_type: Written

@@ -7,23 +7,26 @@ import re
 from collections.abc import Container, Mapping
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
 from trivet.common.clock import parse_time
 from trivet.errors import InvalidInput
 from trivet.lab.datasets.dataset import Dataset, Document, DocumentLink, Judgement, Query
-from trivet.lab.datasets.read_files import find_file, json_lines, raise_line_error, text_lines
+from trivet.lab.datasets.read_files import (
+    find_file,
+    json_lines,
+    raise_line_error,
+    text_lines,
+    with_unique_ids,
+)
 from trivet.settings import cache_folder
 
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 
-Item = TypeVar("Item", Document, Query)
-
 
 def read_documents(path: Path) -> tuple[Document, ...]:
-    lines = _unique(path, Document)
+    lines = dict(with_unique_ids(path, json_lines(path, Document)))
     known = {document.id for document in lines.values()}
     for number, document in lines.items():
         if document.created_at is not None:
@@ -40,7 +43,7 @@ def read_documents(path: Path) -> tuple[Document, ...]:
 
 def read_queries(path: Path) -> dict[int, Query]:
     """Return the queries by line number."""
-    lines = _unique(path, Query)
+    lines = dict(with_unique_ids(path, json_lines(path, Query)))
     if not lines:
         raise InvalidInput(f"{path}: there is no query in it.")
     return lines
@@ -77,21 +80,6 @@ def read_judgements(
     return tuple(judgements)
 
 
-def _unique(path: Path, kind: type[Item]) -> dict[int, Item]:
-    lines: dict[int, Item] = {}
-    first_line: dict[str, int] = {}
-    for number, value in json_lines(path, kind):
-        if value.id in first_line:
-            raise_line_error(
-                path,
-                number,
-                f"id {value.id!r} is taken by line {first_line[value.id]}. Ids must be unique.",
-            )
-        first_line[value.id] = number
-        lines[number] = value
-    return lines
-
-
 def _check_time(path: Path, number: int, time: str) -> None:
     try:
         parse_time(time, "created_at")
@@ -100,7 +88,7 @@ def _check_time(path: Path, number: int, time: str) -> None:
 
 
 def _is_header(fields: list[str], queries: Container[str]) -> bool:
-    """A line that starts with a known query is a judgment, and its bad grade an error."""
+    """Treat a line that starts with a known query as a judgment, even with a bad grade."""
     return len(fields) == 3 and not WHOLE_NUMBER.fullmatch(fields[2]) and fields[0] not in queries
 
 
@@ -145,7 +133,7 @@ __all__ = [
 
 
 def load(folder: Path | str, *, allow_unanswerable: bool = False) -> Dataset:
-    """Load a dataset and check it. By default each query needs a relevant document."""
+    """Load and check a dataset; by default each query needs a relevant document."""
     folder = Path(folder)
     if not folder.is_dir():
         raise InvalidInput(
@@ -157,7 +145,6 @@ def load(folder: Path | str, *, allow_unanswerable: bool = False) -> Dataset:
 
 
 def save(dataset: Dataset, folder: Path | str, *, compress: bool = False) -> None:
-    """Write the dataset, replacing one that is there."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for name, lines in dataset.files().items():
@@ -192,7 +179,7 @@ def lives(half: str = "") -> tuple[Dataset, ...]:
 
 
 def mixed(half: str) -> Dataset:
-    """Return short and long memories in stores separated by scope (`dev` or `test`)."""
+    """Return short and long memories, separated by scope (`dev` or `test`)."""
     with as_file(files("trivet.lab") / "mixed" / half) as folder:
         documents = read_documents(folder / "corpus.jsonl")
         return _with_questions(f"mixed-{half}", documents, folder, allow_unanswerable=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, NoReturn, TypeVar, cast
+from typing import BinaryIO, NoReturn, Protocol, TypeVar, cast
 
 import msgspec
 
@@ -26,7 +26,7 @@ def raise_line_error(path: Path, line: int, problem: str) -> NoReturn:
 
 
 def find_file(folder: Path, name: str) -> Path:
-    """Return the file or its gzipped form. Exactly one of the two must exist."""
+    """Return the file or its gzipped form; exactly one of the two must exist."""
     found = [path for path in (folder / name, folder / f"{name}.gz") if path.is_file()]
     if not found:
         raise InvalidInput(f"{folder / name}: there is no such file, and no {name}.gz either.")
@@ -72,7 +72,6 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def json_lines(path: Path, kind: type[L]) -> Iterator[tuple[int, L]]:
-    """Yield line numbers and values."""
     decoder = msgspec.json.Decoder(kind)
     for number, line in enumerate(content(path).split(b"\n"), 1):
         if not line.strip():
@@ -85,6 +84,28 @@ def json_lines(path: Path, kind: type[L]) -> Iterator[tuple[int, L]]:
             raise_line_error(path, number, f"{error}. Each line must be one JSON object.")
         except UnicodeDecodeError:
             raise_line_error(path, number, "it is not valid UTF-8. Save the file as UTF-8.")
+
+
+class Identified(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+Item = TypeVar("Item", bound=Identified)
+
+
+def with_unique_ids(path: Path, values: Iterable[tuple[int, Item]]) -> Iterator[tuple[int, Item]]:
+    """Yield the values of `json_lines`; raise at a repeated id."""
+    first_line: dict[str, int] = {}
+    for number, value in values:
+        if value.id in first_line:
+            raise_line_error(
+                path,
+                number,
+                f"id {value.id!r} is taken by line {first_line[value.id]}. Ids must be unique.",
+            )
+        first_line[value.id] = number
+        yield number, value
 
 
 def _explain(kind: type[msgspec.Struct], message: str) -> str:
@@ -118,7 +139,7 @@ MARK = re.compile(rb'["{}\[\]]')
 
 
 def list_elements(path: Path, progress: Progress | None = None) -> Iterator[bytes]:
-    """Yield the objects of a JSON list undecoded, without holding the file in memory."""
+    """Yield the objects of a JSON list undecoded, one in memory at a time."""
     with _opened(path) as (file, raw):
         window = _Window(path, file, raw, progress)
         yield from _elements(path, window)
@@ -171,7 +192,6 @@ class _Window:
                 return b""
 
     def take_object(self, number: int) -> bytes:
-        """Return the object whose opening bracket was taken last."""
         begun, depth = self._at - 1, 1
         while depth:
             mark = MARK.search(self._buffer, self._at)
@@ -197,10 +217,7 @@ class _Window:
         )
 
     def _grow(self, begun: int, number: int) -> None:
-        """Drop what precedes the object and double the buffer.
-
-        A fixed amount would search a long string over and over.
-        """
+        """Drop what precedes the object and double the buffer."""
         self._buffer, self._at = self._buffer[begun:], self._at - begun
         if len(self._buffer) > LARGEST_ELEMENT:
             raise InvalidInput(
@@ -232,7 +249,7 @@ class _Window:
 
 
 def _string_end(buffer: bytes, at: int) -> int | None:
-    """Return the end of the string. Gigabytes pass through this, so it looks only for quotes."""
+    """Return the end of the string, looking only for quotes: gigabytes pass through this."""
     while (quote := buffer.find(b'"', at)) >= 0:
         before = quote
         while buffer[before - 1] == BACKSLASH:

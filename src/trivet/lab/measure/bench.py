@@ -45,7 +45,7 @@ LONGEST_TITLE = 300
 
 
 class Bench:
-    """A loaded dataset. Legs are retrieved once and cached."""
+    """A loaded dataset; legs are retrieved once and cached."""
 
     def __init__(self, dataset: Dataset, trivet: Trivet) -> None:
         self.dataset = dataset
@@ -77,7 +77,7 @@ class Bench:
         """Run a recall and raise if a leg does not answer.
 
         `watch` times the legs, which may be cached. `engine` and `retrieve` add another system's
-        rankings. `judge` estimates relevance, which takes as long as most of the rest.
+        rankings.
         """
         # Rankings are measured whole; `trivet lab delivery` measures what an answer leaves out.
         whole = {"relevance_at_least": 0.0, "limit": limit}
@@ -94,14 +94,13 @@ class Bench:
             return decision
 
     def clock_at_query_time(self, query: Query) -> AbstractContextManager[None]:
-        """Fix the clock at the query's time: "last week" must mean the same in every run."""
+        """Fix the clock at the query's time: "last week" must stay the same."""
         moment = query.asked_at or self._asked_at
         return clock_fixed_at(moment) if moment else nullcontext()
 
     def ranked(
         self, query: Query, recipe: str, limit: int = DEPTH, **options: Any
     ) -> list[tuple[str, float]]:
-        """Return the dataset's document ids with scores, best first."""
         hits = self.ask(query, recipe, limit, judge=False, **options).hits
         return [(self._names[hit.memory.id], hit.score) for hit in hits]
 
@@ -132,7 +131,7 @@ def open_bench(
 ) -> Bench:
     """Open the dataset's store, created on first use.
 
-    `rerank` defaults to off: it would dominate the time.
+    `rerank` is off by default: it would dominate the time.
     """
     folder = folder or lab_folder()
     folder.mkdir(parents=True, exist_ok=True)
@@ -229,7 +228,7 @@ def _link(documents: Sequence[Document], trivet: Trivet) -> None:
 
 
 def with_cached_reranking(bench: Bench) -> Bench:
-    """Return the bench with cached reranking, for runs without times. Close only the original."""
+    """Return a bench with cached reranking, for untimed runs; close only the original."""
     engine = bench.trivet.engine
     return Bench(
         bench.dataset,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ ROUNDING = 1e-12
 
 
 def bootstrap_means(columns: Matrix, resamples: int, seed: int) -> Matrix:
-    """Return the column means of each resample of the rows. All columns share the resamples."""
+    """Return each resample's column means; all columns share the resamples."""
     generator = np.random.default_rng([seed, 0])
     rows = len(columns)
     means = []
@@ -49,7 +49,7 @@ def randomisation_p_values(columns: Matrix, resamples: int, seed: int) -> list[f
     extreme = np.ones(columns.shape[1])
     for size in _chunks(resamples):
         flips = generator.integers(0, 2, (size, len(columns)), dtype=np.uint8).astype(np.float64)
-        extreme += _as_extreme(columns, flips)
+        extreme += _count_extreme_flips(columns, flips)
     sampled = (extreme / (resamples + 1)).tolist()
     return [
         _exact(column, resamples) or value for column, value in zip(columns.T, sampled, strict=True)
@@ -61,10 +61,10 @@ def _exact(column: NDArray[np.float64], most: int) -> float | None:
     if 2 ** len(moved) > most:
         return None
     flips = (np.arange(2 ** len(moved))[:, None] >> np.arange(len(moved)) & 1).astype(np.float64)
-    return float(_as_extreme(moved[:, None], flips)[0] / len(flips))
+    return float(_count_extreme_flips(moved[:, None], flips)[0] / len(flips))
 
 
-def _as_extreme(columns: Matrix, flips: Matrix) -> NDArray[np.float64]:
+def _count_extreme_flips(columns: Matrix, flips: Matrix) -> NDArray[np.float64]:
     total = columns.sum(axis=0)
     bound = np.abs(total) - ROUNDING * np.abs(columns).sum(axis=0)
     reached: NDArray[np.bool_] = np.abs(total - 2 * (flips @ columns)) >= bound
@@ -143,7 +143,7 @@ class Compared:
 def compare(
     base: Measured, candidate: Measured, measures: Iterable[str] | None = None, *, seed: int = 0
 ) -> Compared:
-    """Compare two runs. Overall values are one family of tests, all strata together another."""
+    """Compare two runs; overall values are one family of tests, all strata another."""
     names = (
         tuple(measures)
         if measures is not None
@@ -171,7 +171,7 @@ def compare(
 
 
 def correct(family: Sequence[Comparison]) -> list[Comparison]:
-    """Set `corrected_p` over all comparisons, for example of a sweep."""
+    """Set `corrected_p` over all comparisons, such as a sweep."""
     return [
         replace(one, corrected_p=value)
         for one, value in zip(family, holm([one.p for one in family]), strict=True)
@@ -250,7 +250,7 @@ def _most_moved(queries: Sequence[str], before: Vector, after: Vector) -> tuple[
 def _vectors(
     name: str, before: Mapping[str, float], after: Mapping[str, float]
 ) -> tuple[Vector, Vector]:
-    """Order both sides by query id, so the order of the run file does not matter."""
+    """Order both sides by query id, whatever the order in the run file."""
     if before.keys() != after.keys():
         query = min(before.keys() ^ after.keys())
         raise InvalidInput(
@@ -284,9 +284,42 @@ HEADLINE = "nDCG@10"
 def against(
     base: Measured, candidates: Sequence[Measured], measure: str = HEADLINE
 ) -> list[Comparison]:
-    """Compare candidates with the base as one family, on the same resamples."""
+    """Compare candidates with the base as one family."""
     if not candidates:
         return []
     before = {str(place): base.per_query[measure] for place in range(len(candidates))}
     after = {str(place): one.per_query[measure] for place, one in enumerate(candidates)}
     return [replace(one, measure=measure) for one in correct(paired(before, after))]
+
+
+DIFFERENCE_COLUMNS = ("difference", "95 % interval", "p (Holm)")
+COMPARISON_COLUMNS = (*DIFFERENCE_COLUMNS, "detectable", "wins", "losses", "ties")
+
+
+def interval_text(low: float, high: float) -> str:
+    return f"{low:+.4f} to {high:+.4f}"
+
+
+class TestedDifference(Protocol):
+    @property
+    def difference(self) -> float: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+    @property
+    def corrected_p(self) -> float: ...
+
+
+def difference_cells(one: TestedDifference) -> tuple[str, str, str]:
+    return f"{one.difference:+.4f}", interval_text(one.low, one.high), f"{one.corrected_p:.4f}"
+
+
+def comparison_cells(one: Comparison, unknown: str) -> tuple[str, ...]:
+    return (
+        *difference_cells(one),
+        unknown if one.detectable is None else f"{one.detectable:.4f}",
+        str(one.wins),
+        str(one.losses),
+        str(one.ties),
+    )

@@ -1,7 +1,7 @@
 """Complete and cached retrieval for measurements.
 
-A recall drops late legs; in the lab that would measure a different arm. So a measuring engine has
-no time limits, and a leg that does not answer ends the run.
+A leg that does not answer ends the run: dropping it, as a recall does, would measure a different
+arm.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from trivet.search.recipe import Recipe
 from trivet.settings import Settings
 from trivet.types import Filter, LegHealth, Ranking
 
-# The largest value of the setting. It only keeps a run from hanging forever.
+# The setting's maximum, which only keeps a run from hanging forever.
 LONG_LIMIT_MS = 600_000
 # The same, for a language model.
 LONG_LIMITS = Limits(
@@ -99,7 +99,7 @@ def asked(query: str) -> Iterator[None]:
 
 
 def left_out(engine: Engine, recipe: Recipe) -> tuple[str, ...]:
-    """Return the legs that need a missing embedder. Raise if no leg is left."""
+    """Return the legs that need a missing embedder; raise if no leg is left."""
     if engine.embedding.enabled:
         return ()
     absent = tuple(leg.name for leg in legs() if leg.name in recipe.legs and leg.needs_embedder)

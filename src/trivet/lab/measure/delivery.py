@@ -1,8 +1,4 @@
-"""What reaches an agent: deliveries and refusals of each surface, tokens, and calibration.
-
-This asks the product's own surfaces with all their gates and cuts; `trivet lab run` measures
-rankings.
-"""
+"""What reaches an agent: deliveries and refusals of each surface, tokens, and calibration."""
 
 from __future__ import annotations
 
@@ -61,7 +57,6 @@ def reliability(stated: Sequence[float], relevant: Sequence[bool], bins: int = B
 def expected_calibration_error(
     stated: Sequence[float], relevant: Sequence[bool], bins: int = BINS
 ) -> float:
-    """Return the mean distance between stated and true probability."""
     if not stated:
         return 0.0
     found = reliability(stated, relevant, bins)
@@ -104,7 +99,7 @@ class SurfaceAnswer(Value, frozen=True, kw_only=True):
 
 
 class Outcome(Value, frozen=True, kw_only=True):
-    """One query on one surface. Places count from 1; None means absent."""
+    """One query on one surface; places count from 1, and None means absent."""
 
     surface: Surface
     store: str
@@ -171,7 +166,7 @@ def deliver(
 
 
 def _compare(bench: Bench) -> None:
-    """Compare the memories with the model: unlike other corpora, this one has facts that change."""
+    """Compare the memories with the model: this corpus has facts that change."""
     trouble = bench.trivet.engine.worker.compare()
     if trouble is not None:
         # Discard what the comparison by words alone has stored.
@@ -182,7 +177,7 @@ def _compare(bench: Bench) -> None:
 
 
 def summarize_delivery(outcomes: Sequence[Outcome], more: Sequence[str] = ()) -> DeliveryReport:
-    """Summarize. `more` adds measures such as delivered@5."""
+    """Summarize; `more` adds measures such as delivered@5."""
     depths = [_placed(name) for name in more]
     stated = [pair for outcome in outcomes for pair in outcome.stated]
     small = [
@@ -234,14 +229,16 @@ def _recall(bench: Bench, query: Query) -> SurfaceAnswer:
 
 
 def _prompt(bench: Bench, query: Query) -> SurfaceAnswer:
-    """Name no session, so no query is answered with "shown before"."""
-    return _hooked(bench, before_prompt(bench.trivet, _call(bench), _event(prompt=query.text)))
+    """Name no session, so that no query is answered with "shown before"."""
+    return _answer_from_hook(
+        bench, before_prompt(bench.trivet, _call(bench), _event(prompt=query.text))
+    )
 
 
 def _start(bench: Bench) -> SurfaceAnswer:
     scopes = bench.trivet.stats().scopes
     project = max(scopes, key=lambda scope: scopes[scope]) if scopes else bench.dataset.name
-    return _hooked(
+    return _answer_from_hook(
         bench,
         at_start(bench.trivet, _call(bench), _event(folder=f"/home/{project}", source="startup")),
     )
@@ -261,7 +258,7 @@ def _event(prompt: str = "", folder: str = "", source: str = "") -> Event:
     return Event(name="", session="", folder=folder, prompt=prompt, source=source, raw={})
 
 
-def _hooked(bench: Bench, answer: bytes) -> SurfaceAnswer:
+def _answer_from_hook(bench: Bench, answer: bytes) -> SurfaceAnswer:
     if not answer:
         return SurfaceAnswer(documents=(), nothing=True)
     text = msgspec.json.decode(answer)["hookSpecificOutput"]["additionalContext"]

@@ -1,6 +1,6 @@
 """Fusion of other systems with Trivet: overlap of hits, and the gain of fusing them.
 
-Number of hits and weight are chosen on one half of the queries and reported on the other.
+Half of the queries decide the number of hits and the weight; the other half measures them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class FusedPoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HeldOut(msgspec.Struct, frozen=True, kw_only=True):
-    """The chosen point against Trivet or the member alone, on the held-out queries."""
+    """The chosen point against Trivet or the member, on the held-out queries."""
 
     against: str
     measure: str
@@ -84,8 +84,6 @@ class Federation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AllMembers(msgspec.Struct, frozen=True, kw_only=True):
-    """All members at their chosen points, against Trivet alone and each member fused alone."""
-
     chosen: dict[str, FusedPoint]
     held_out: list[HeldOut]
 
@@ -120,7 +118,7 @@ def measure_federation(
     k: int = 10,
     progress: Progress | None = None,
 ) -> Federation | Federations:
-    """Measure one member, or each of several and then all together."""
+    """Measure one member, or each of several and all together."""
     heard = [
         ask_member(bench, name, member, max(*fetch_k, k), progress)
         for name, member in members.items()
@@ -191,7 +189,7 @@ def _one(
 def ask_member(
     bench: Bench, name: str, declared: ExternalSystem, deep: int, progress: Progress | None = None
 ) -> MemberReplies:
-    """Ask the member every query without its time limit; raise if one gets no answer."""
+    """Ask the member every query without a time limit; raise if one gets no answer."""
     member = msgspec.structs.replace(
         declared, fetch_k=deep, enabled=True, time_limit_ms=LONG_LIMIT_MS
     )
@@ -235,8 +233,6 @@ def ask_member(
 
 
 class FusedRuns:
-    """Runs with the members' stored replies as extra legs."""
-
     def __init__(self, bench: Bench, heard: Sequence[MemberReplies], config: str, k: int) -> None:
         self._bench = bench
         self._heard = {one.name: one for one in heard}
@@ -304,7 +300,7 @@ def _answerable(dataset: Dataset) -> list[str]:
 
 
 def split_queries(queries: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Split the queries in a way that depends only on their ids."""
+    """Split the queries, depending only on their ids."""
     shuffled = sorted(queries, key=lambda query: hashlib.sha256(query.encode()).digest())
     return shuffled[::2], shuffled[1::2]
 

@@ -18,8 +18,8 @@ MIN_GAIN = 0.03
 CASE_MEASURE = "any@5"
 GATE_MEASURES = ("recall@5", "recall@10", "nDCG@10", "MRR", "any@5", "all@5")
 
-# Bounds the ratio of the median hit's length to the median answer's. Where the base is further off,
-# a candidate may be as far off, plus the slack, which nobody notices.
+# Bounds the ratio of the median hit's length to the median answer's. If the base already exceeds
+# it, a candidate may exceed it as far, plus the slack, which nobody notices.
 LENGTH_RATIO = 1.5
 LENGTH_SLACK = 1.05
 
@@ -27,7 +27,7 @@ MRR_FELL, NOTHING_GAINED, CASES_FAIL, LENGTH_BIAS = 1, 2, 4, 8
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """The result: `code` is 0 or a sum of MRR_FELL, NOTHING_GAINED, CASES_FAIL and LENGTH_BIAS."""
+    """A verdict; `code` adds MRR_FELL, NOTHING_GAINED, CASES_FAIL and LENGTH_BIAS."""
 
     code: int
     reasons: tuple[str, ...]
@@ -49,8 +49,7 @@ def gate(
     """Judge a candidate.
 
     `may_break` is the share of cases that may fail if more are fixed: 0 for cases a person wrote, a
-    few percent for generated ones, which are not all fair. `lengths` are the reports of base and
-    candidate.
+    few percent for generated ones.
     """
     compared = compare(
         base, candidate, [name for name in GATE_MEASURES if name in base.per_query]
@@ -98,8 +97,8 @@ def _length_bias(base: LengthReport | None, candidate: LengthReport | None) -> s
     found = candidate.overall if candidate else None
     if found is None:
         return None
-    allowed = max(math.log(LENGTH_RATIO), _off(base) + math.log(LENGTH_SLACK))
-    if _off(candidate) <= allowed:
+    allowed = max(math.log(LENGTH_RATIO), _length_deviation(base) + math.log(LENGTH_SLACK))
+    if _length_deviation(candidate) <= allowed:
         return None
     return (
         f"the median first hit has {found.hits:g} words and the median answer {found.answers:g}: "
@@ -107,7 +106,7 @@ def _length_bias(base: LengthReport | None, candidate: LengthReport | None) -> s
     )
 
 
-def _off(report: LengthReport | None) -> float:
+def _length_deviation(report: LengthReport | None) -> float:
     if report is None or report.overall is None:
         return 0.0
     return abs(math.log(report.overall.ratio)) if report.overall.ratio else math.inf

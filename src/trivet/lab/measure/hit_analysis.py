@@ -22,7 +22,7 @@ _word = re.compile(rf"[{UNSPACED}]{{1,2}}|[^\s{UNSPACED}]+")
 
 
 class Lengths(msgspec.Struct, frozen=True, kw_only=True):
-    """Median words of first hits and of relevant memories. A `ratio` of 1 is fair."""
+    """Median words of first hits and of relevant memories; a `ratio` of 1 is fair."""
 
     hits: float
     answers: float
@@ -64,6 +64,12 @@ def lengths(dataset: Dataset, run: Run, relevant_from: int = RELEVANT) -> Length
     )
 
 
+def length_cells(found: Sequence[Lengths | None], unknown: str) -> tuple[str, ...]:
+    answers = next((f"{one.answers:g}" for one in found if one), unknown)
+    sides = ((f"{one.hits:g}", f"{one.ratio:.2f}") if one else (unknown, unknown) for one in found)
+    return (answers, *(text for side in sides for text in side))
+
+
 def compare_lengths(hits: Sequence[int], answers: Sequence[int]) -> Lengths | None:
     if not hits or not answers:
         return None
@@ -98,8 +104,7 @@ class Share(msgspec.Struct, frozen=True):
 class Overlap(msgspec.Struct, frozen=True, kw_only=True):
     """Shares of queries with a relevant hit in the first k of Trivet, the member, both or neither.
 
-    `recall_union` bounds what a fusion can reach. For one of Trivet's legs, the member is the leg
-    and `trivet` the recipe without it.
+    `recall_union` bounds what a fusion can reach.
     """
 
     k: int
@@ -115,7 +120,7 @@ class Overlap(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """The verdict on a trial. `sure` if the intervals lie on the same side of the bounds."""
+    """The verdict on a trial; `sure` if the intervals lie on the same side of the bounds."""
 
     verdict: Literal["worth a trial", "not worth its time", "not settled"]
     because: str

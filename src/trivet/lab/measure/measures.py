@@ -1,8 +1,4 @@
-"""Retrieval measures with the values of trec_eval; names such as `nDCG@10` parse and print back.
-
-The formulas are written here because libraries that have them need a C program that is not built
-for every processor.
-"""
+"""Retrieval measures with the values of trec_eval; names such as `nDCG@10` parse and print back."""
 
 from __future__ import annotations
 
@@ -38,7 +34,7 @@ NAME = re.compile(
 
 @dataclass(frozen=True)
 class Measure:
-    """What to measure, and how deep. `condensed` removes unjudged documents first."""
+    """A measure and its depth; `condensed` removes unjudged documents first."""
 
     kind: str
     depth: int | None = None
@@ -90,7 +86,7 @@ STANDARD_MEASURES: tuple[str, ...] = (
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """Values by measure and query, and their means, without `unanswerable` queries."""
+    """Values by measure and query, and means, without `unanswerable` queries."""
 
     per_query: Mapping[str, Mapping[str, float]]
     overall: Mapping[str, float]
@@ -102,7 +98,7 @@ class Measured:
 def measure(
     dataset: Dataset, run: Run, measures: Iterable[str | Measure] = STANDARD_MEASURES
 ) -> Measured:
-    """Measure a run. Document ids break ties; a missing query scores 0."""
+    """Measure a run; document ids break ties, and a missing query scores 0."""
     chosen = {
         str(one): one for one in (parse(one) if isinstance(one, str) else one for one in measures)
     }
@@ -139,7 +135,6 @@ def measure(
 
 
 def ranked(dataset: Dataset, run: Run) -> dict[str, list[str]]:
-    """Check the run and return each query's documents in order of score."""
     known = {document.id for document in dataset.documents}
     strangers = [query for query in run if query not in dataset.grades]
     if strangers:

@@ -58,7 +58,7 @@ def sweep(bench: Bench, points: Sequence[Point], progress: Progress | None = Non
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """Difference from the first point, with Holm's correction over the whole grid."""
+    """Difference from the first point, with Holm's correction over the grid."""
 
     difference: float
     low: float
@@ -116,12 +116,8 @@ def summarise(
     )
 
 
-def encode_sweep(sweep: Sweep) -> str:
-    return msgspec.json.format(msgspec.json.encode(sweep), indent=1).decode()
-
-
 def read_sweeps(folder: Path) -> dict[str, Sweep]:
-    """Return the sweeps of a folder by file name, ignoring other JSON files."""
+    """Return the sweeps of a folder by file name; ignore other JSON files."""
     found: dict[str, Sweep] = {}
     for path in sorted(folder.glob("*.json")):
         data = content(path)
@@ -151,8 +147,6 @@ class Ablation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LegOverlap(msgspec.Struct, frozen=True, kw_only=True):
-    """A leg alone against the recipe without it."""
-
     leg: str
     overlap: Overlap
     rules: Rules
@@ -172,7 +166,6 @@ class Ablated(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ablations(config: str) -> dict[str, str]:
-    """Return the recipe, and the recipe without each part."""
     whole = parse_recipe(config)
     arms = {WHOLE: whole}
     if len(whole.legs) > 1:

@@ -49,7 +49,7 @@ def run_arm(
     progress: Progress | None = None,
     **options: Any,
 ) -> Arm:
-    """Ask every query. `options` go to each recall, such as collapse=False."""
+    """Ask every query; `options` go to each recall, such as collapse=False."""
     absent = left_out(bench.trivet.engine, parse_recipe(config))
     recipe = str(parse_recipe(config))
     run: dict[str, list[tuple[str, float]]] = {}
@@ -141,7 +141,7 @@ def environment() -> dict[str, Any]:
 
 
 def _strictly_decreasing(bench: Bench, decision: Decision) -> list[tuple[str, float]]:
-    """Lower equal scores, so another tool cannot order ties differently."""
+    """Lower equal scores, so that another tool cannot reorder ties."""
     answer: list[tuple[str, float]] = []
     for hit in decision.hits:
         score = hit.score if not answer else min(hit.score, answer[-1][1] - 1e-9)

@@ -1,8 +1,4 @@
-"""One run, counted in the ways memory systems report their figures.
-
-The ways differ in what counts as found (a turn or its session), how much of it, and over which
-questions; docs/results/countings.md lists who counts how.
-"""
+"""One run, counted in the ways memory systems report their figures (docs/results/countings.md)."""
 
 from __future__ import annotations
 

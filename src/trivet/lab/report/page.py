@@ -51,7 +51,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Plot:
-    """A drawing. `description` is its text alternative."""
+    """A drawing; `description` is its text alternative."""
 
     name: str
     svg: str

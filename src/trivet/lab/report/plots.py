@@ -208,7 +208,7 @@ def score_distributions(legs: Mapping[str, tuple[Sequence[float], Sequence[float
 
 @contextmanager
 def _figure(width: float, height: float) -> Iterator[tuple[Figure, list[str]]]:
-    """Yield a figure and a list that later holds its SVG. No window system is used."""
+    """Yield a figure and a list that later holds its SVG; use no window system."""
     need(*PLOTTING)
     from matplotlib import rc_context
     from matplotlib.figure import Figure

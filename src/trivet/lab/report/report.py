@@ -11,15 +11,19 @@ import numpy as np
 from trivet.errors import InvalidInput
 from trivet.lab.datasets.dataset import RELEVANT
 from trivet.lab.measure.comparison import (
+    COMPARISON_COLUMNS,
     CONFIDENCE,
+    DIFFERENCE_COLUMNS,
     HEADLINE,
     RESAMPLES,
     Comparison,
     against,
     bootstrap_means,
+    comparison_cells,
+    difference_cells,
     intervals,
 )
-from trivet.lab.measure.hit_analysis import FIRST_HITS, Lengths
+from trivet.lab.measure.hit_analysis import FIRST_HITS, length_cells
 from trivet.lab.measure.measures import Grades
 from trivet.lab.measure.recipe_variants import Sweep, SweptPoint, read_sweeps
 from trivet.lab.report import plots
@@ -54,7 +58,7 @@ def spot(label: str, arm: SavedArm, measure: str) -> LatencyPoint | None:
 
 
 def latency(arm: SavedArm, percentile: str) -> float | None:
-    """Return the slowest leg's time, since legs run in parallel, plus fusing and choosing."""
+    """Return the slowest leg's time plus fusing and choosing: legs run in parallel."""
     times = arm.manifest.times_ms
     legs = [spread[percentile] for name, spread in times.items() if name.startswith("leg ")]
     if "decide" not in times or not legs:
@@ -94,7 +98,6 @@ def separation(relevant: Sequence[float], others: Sequence[float]) -> float | No
 
 
 def curves(sweep: Sweep, measure: str) -> dict[str, dict[str, list[float]]]:
-    """Return the measure of all points by parameter and setting."""
     return {
         slot: {
             setting: [
@@ -125,7 +128,7 @@ NONE = "–"
 
 
 def write_report(folder: Path, out: Path) -> list[Path]:
-    """Write a self-contained report.html, and report.md with a folder of plots."""
+    """Write a self-contained report.html, and report.md with plots."""
     page = make_page(read_arms(folder), read_sweeps(folder))
     (out / PLOTS).mkdir(exist_ok=True)
     for plot in page.plots:
@@ -160,17 +163,7 @@ def make_page(arms: Sequence[SavedArm], sweeps: Mapping[str, Sweep]) -> Page:
 
 def _summary(arms: Sequence[SavedArm]) -> Section:
     compared = [None, *against(arms[0].measured, [arm.measured for arm in arms[1:]])]
-    header = (
-        "arm",
-        HEADLINE,
-        "difference",
-        "95 % interval",
-        "p (Holm)",
-        "detectable",
-        "wins",
-        "losses",
-        "ties",
-    )
+    header = ("arm", HEADLINE, *COMPARISON_COLUMNS, "median ms")
     rows = [
         (name, f"{arm.measured.overall[HEADLINE]:.4f}", *_difference(one), _ms(latency(arm, "p50")))
         for name, arm, one in zip(labels(arms), arms, compared, strict=True)
@@ -182,23 +175,13 @@ def _summary(arms: Sequence[SavedArm]) -> Section:
         "smallest true difference that this many queries would show in four of five trials. Wins, "
         "losses and ties count queries."
     )
-    return Section(
-        "Summary", [Table((*header, "median ms"), rows, base_first=True), Paragraph(explanation)]
-    )
+    return Section("Summary", [Table(header, rows, base_first=True), Paragraph(explanation)])
 
 
 def _difference(one: Comparison | None) -> tuple[str, ...]:
     if one is None:
-        return (NONE,) * 7
-    return (
-        f"{one.difference:+.4f}",
-        f"{one.low:+.4f} to {one.high:+.4f}",
-        f"{one.corrected_p:.4f}",
-        NONE if one.detectable is None else f"{one.detectable:.4f}",
-        str(one.wins),
-        str(one.losses),
-        str(one.ties),
-    )
+        return (NONE,) * len(COMPARISON_COLUMNS)
+    return comparison_cells(one, NONE)
 
 
 def _measures(arms: Sequence[SavedArm]) -> Section:
@@ -234,9 +217,9 @@ def _lengths(arms: Sequence[SavedArm]) -> Iterator[Section]:
         "answers",
         *(text for name, _ in known for text in (f"hits of {name}", "ratio")),
     )
-    rows = [_length_row("all", [report.overall for _, report in known])]
+    rows = [("all", *length_cells([report.overall for _, report in known], NONE))]
     rows += [
-        _length_row(stratum, [report.by_stratum.get(stratum) for _, report in known])
+        (stratum, *length_cells([report.by_stratum.get(stratum) for _, report in known], NONE))
         for stratum in strata
     ]
     explanation = (
@@ -246,12 +229,6 @@ def _lengths(arms: Sequence[SavedArm]) -> Iterator[Section]:
     yield Section(
         "Length of hits and answers", [Table(header, rows, base_first=True), Paragraph(explanation)]
     )
-
-
-def _length_row(name: str, found: Sequence[Lengths | None]) -> tuple[str, ...]:
-    answers = next((f"{one.answers:g}" for one in found if one), NONE)
-    cells = ((f"{one.hits:g}", f"{one.ratio:.2f}") if one else (NONE, NONE) for one in found)
-    return (name, answers, *(text for pair in cells for text in pair))
 
 
 def _latency(arms: Sequence[SavedArm]) -> Iterator[Section]:
@@ -312,7 +289,7 @@ def _sweep(name: str, sweep: Sweep, number: int) -> Section:
         )
         words = f"{HEADLINE} by {', '.join(drawn)}; the best is {best.recipe}."
         blocks.append(Plot(f"sweep-{number}", plots.sweep_curves(drawn, HEADLINE), words, caption))
-    header = (*best.values, HEADLINE, "difference", "95 % interval", "p (Holm)")
+    header = (*best.values, HEADLINE, *DIFFERENCE_COLUMNS)
     blocks.append(Table(header, [_swept(point) for point in sweep.points[:BEST_SHOWN]]))
     warning = f"The best of {len(sweep.points)} looks better than it is: confirm it on other data."
     blocks.append(Paragraph(f"The best recipe is `{best.recipe}`. {warning}"))
@@ -320,16 +297,9 @@ def _sweep(name: str, sweep: Sweep, number: int) -> Section:
 
 
 def _swept(point: SweptPoint) -> tuple[str, ...]:
-    value = (*point.values.values(), f"{point.overall[HEADLINE]:.4f}")
     other = point.against_base
-    if other is None:
-        return (*value, NONE, NONE, NONE)
-    return (
-        *value,
-        f"{other.difference:+.4f}",
-        f"{other.low:+.4f} to {other.high:+.4f}",
-        f"{other.corrected_p:.4f}",
-    )
+    difference = (NONE,) * len(DIFFERENCE_COLUMNS) if other is None else difference_cells(other)
+    return (*point.values.values(), f"{point.overall[HEADLINE]:.4f}", *difference)
 
 
 def _distributions(arms: Sequence[SavedArm]) -> Section:

@@ -90,7 +90,6 @@ def read_arm(folder: Path) -> SavedArm:
 
 
 def read_measured(folder: Path) -> Measured:
-    """Return the per-query values of a saved arm."""
     values: dict[str, dict[str, float]] = {}
     strata: dict[str, list[str]] = {}
     for line in _lines(folder):
@@ -129,7 +128,7 @@ def _lines(folder: Path) -> list[dict[str, Any]]:
 
 
 def read_arms(folder: Path) -> list[SavedArm]:
-    """Return every arm below the folder by number. All must be of one dataset."""
+    """Return every arm below the folder by number; all must be of one dataset."""
     found = sorted((path.parent for path in folder.glob(f"*/{PER_QUERY}")), key=_order)
     if not found:
         raise InvalidInput(
@@ -214,7 +213,7 @@ def write_grades(dataset: Dataset, folder: Path) -> None:
 
 
 def grades_of(arm: SavedArm) -> Grades | None:
-    """Return the judgments saved with the arm or from its dataset, if available."""
+    """Return the judgments saved with the arm or its dataset, if available."""
     beside = arm.folder / ".." / QRELS
     if beside.is_file():
         return _read(beside)
@@ -233,7 +232,7 @@ def _read(path: Path) -> Grades:
 
 
 class _AnyId:
-    """Contains every id: they were checked when the dataset was measured."""
+    """Container of every id: they were checked when the dataset was measured."""
 
     def __contains__(self, id: object) -> bool:
         return True
@@ -262,7 +261,7 @@ class ComparedArm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ArmComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Two arms compared. Strata and moved queries refer to `measure`."""
+    """Two arms compared; strata and moved queries refer to `measure`."""
 
     base: ComparedArm
     candidate: ComparedArm

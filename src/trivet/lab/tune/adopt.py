@@ -1,7 +1,4 @@
-"""Adopts a recipe in the user's settings file, and rolls it back.
-
-Probes, results and history are in a private folder next to the store.
-"""
+"""Adopts a recipe in the user's settings file, and rolls it back."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ def tune_folder(store: Path) -> Path:
 
 
 def open_folder(store: Path) -> Path:
-    """Return the folder, created if needed. A link could lead to where others read: refuse it."""
+    """Return the folder, created if needed; refuse a link, which others may be able to read."""
     folder = tune_folder(store)
     try:
         folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
@@ -47,7 +44,7 @@ def open_folder(store: Path) -> Path:
 
 
 def replace_file(target: Path, data: bytes, mode: int = OWNER_ONLY_FILE) -> None:
-    """Write atomically. A link stays a link."""
+    """Write atomically; a link stays a link."""
     target = target.resolve()
     try:
         with atomic_write(target, mode) as file:
@@ -60,7 +57,7 @@ NEW_FILE_MODE = 0o600
 
 
 def read_text(path: Path) -> str | None:
-    """Return the text with its line endings, or None without a file."""
+    """Return the text with its line endings, or None."""
     try:
         return path.read_bytes().decode()
     except FileNotFoundError:
@@ -93,7 +90,7 @@ def without_setting(text: str, name: str) -> str:
 
 
 def write_setting(path: Path, name: str, value: str | None) -> None:
-    """Set or remove the value, if nothing else in the file changes its meaning."""
+    """Set or remove the value, if nothing else in the file changes meaning."""
     text = read_text(path) or ""
     changed = with_setting(text, name, value) if value is not None else without_setting(text, name)
     wanted = {key: kept for key, kept in tomllib.loads(text).items() if key != name}
@@ -130,7 +127,7 @@ VARIABLE = "TRIVET_RECIPE"
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """`before` is None if the settings had no recipe."""
+    """A change; `before` is None if the settings had no recipe."""
 
     at: str
     action: Literal["applied", "rolled-back"]
@@ -159,7 +156,7 @@ def save_results(store: Path, plan: Plan, validation: Validation) -> Path:
 
 
 def apply(store: Path, recipe: str, environment: Mapping[str, str] | None = None) -> Change:
-    """Write the recipe into the user's settings, after recording the previous value."""
+    """Record the previous value and write the recipe into the user's settings."""
     environment = os.environ if environment is None else environment
     if VARIABLE in environment:
         raise InvalidInput(
@@ -187,7 +184,7 @@ def roll_back(store: Path, environment: Mapping[str, str] | None = None) -> Chan
     applied = [change for change in history if change.action == "applied"]
     if undone >= len(applied):
         raise NotFound("There is no tuning of this store to roll back.")
-    last = _last_standing(history)
+    last = _last_active_change(history)
     file = Path(last.file)
     found = setting_value(read_text(file), "recipe")
     if found != last.after:
@@ -203,7 +200,7 @@ def roll_back(store: Path, environment: Mapping[str, str] | None = None) -> Chan
     return change
 
 
-def _last_standing(history: list[Change]) -> Change:
+def _last_active_change(history: list[Change]) -> Change:
     standing: list[Change] = []
     for change in history:
         if change.action == "applied":

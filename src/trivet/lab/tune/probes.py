@@ -34,7 +34,7 @@ from trivet.models.chat import PATIENCE, BadAnswer, Chat, convert
 from trivet.settings.locations import is_file
 from trivet.types import Filter, LinkKind, Memory
 
-# With fewer, five folds leave too few probes of each kind to tell anything apart.
+# Minimum for tuning: with fewer, five folds leave too few probes of each kind to compare recipes.
 FEWEST_MEMORIES = 50
 PER_MEMORY = 2
 ITSELF, NEAR_DUPLICATE, LINKED = 3, 2, 1
@@ -44,7 +44,7 @@ PAGE = 1_000
 
 
 class Probe(msgspec.Struct, frozen=True, kw_only=True):
-    """A query and graded answers. Probes of one `group` stay in the same fold."""
+    """A query and graded answers; probes of one `group` stay in the same fold."""
 
     id: str
     query: str
@@ -55,7 +55,7 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Relatives(msgspec.Struct, frozen=True):
-    """Other answers to a memory's probes, and its group of near-duplicates."""
+    """Other answers to a memory's probes, and its near-duplicates."""
 
     grades: Mapping[str, int]
     group: str
@@ -88,7 +88,6 @@ def sample(memories: Sequence[Memory], most: int, seed: int) -> list[Memory]:
 
 
 def stratified_sample(memories: Sequence[Memory], most: int, random: Random) -> list[Memory]:
-    """Return up to `most` memories, each scope and category by its share."""
     shuffled = random.sample(memories, len(memories))
     # A stable sort: still shuffled within each group.
     ordered = sorted(shuffled, key=lambda memory: (memory.scope, memory.category))
@@ -122,7 +121,7 @@ def make_probes(
 ) -> list[Probe]:
     """Make up to two probes per memory: one in other words if synonyms allow, the rest literal.
 
-    Literal kinds share words with the memory and favor the lexical leg; the other balances that.
+    Literal kinds favor the lexical leg; the other balances that.
     """
     counts: Counter[str] = Counter()
     probes: list[Probe] = []
@@ -314,6 +313,6 @@ def _sent(memory: Memory) -> str:
 
 
 def _clean(question: str) -> str | None:
-    """Return one line without control characters and quotes, or None if none is left."""
+    """Return one line without control characters and quotes, or None."""
     text = " ".join(_control.sub(" ", question).replace('"', " ").split())
     return text if SHORTEST <= len(text) <= LONGEST else None

@@ -1,6 +1,6 @@
 """Rules that turn a memory into a query, and the strata of a dataset.
 
-A rule never sees a ranking, so no leg can choose the queries that suit it.
+A rule sees no ranking, so no leg can choose queries that suit it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from trivet.analyse import ENGLISH, UNSPACED, analyse, analyse_query, fold, lang
 from trivet.lab.measure.hit_analysis import count_words
 from trivet.types import Memory
 
-# As many as people type: with half of a memory's words, every recipe finds it.
+# As many words as people type: with half of a memory's words, every recipe finds it.
 FEWEST_WORDS, MOST_WORDS = 2, 4
 # Words on either side of the one that "what" replaces.
 CLOZE_REACH = 4
@@ -32,8 +32,6 @@ _unspaced_run = re.compile(f"[{UNSPACED}]+")
 
 
 class DocumentFrequencies(msgspec.Struct, frozen=True):
-    """The number of memories with each word."""
-
     counts: Counter[str]
 
     def of(self, word: str) -> int:
@@ -51,7 +49,6 @@ def document_frequencies(memories: Iterable[Memory]) -> DocumentFrequencies:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words that carry meaning, each once."""
     words: dict[str, None] = {}
     for word in analyse_query(text).words:
         run = _unspaced_run.search(word.text)

@@ -32,7 +32,7 @@ Progress = Callable[[int], None]
 
 
 class Scores:
-    """Measured recipes. Each runs once over all probes; legs are shared where possible."""
+    """Measured recipes, each run once over all probes."""
 
     def __init__(
         self, engine: Engine, probes: Sequence[Probe], progress: Progress | None = None
@@ -53,7 +53,6 @@ class Scores:
         return self._measured[recipe]
 
     def seconds_each(self, recipe: str) -> float:
-        """Estimate the time of one recipe over all probes."""
         few = self.probes[:TIMED]
         for probe in few:
             self._ask(probe, recipe)  # fills the leg cache, which all recipes share
@@ -104,7 +103,7 @@ MIN_IMPROVEMENT = 0.002
 
 
 class SearchSpace(msgspec.Struct, frozen=True, kw_only=True):
-    """Values to try: fusions first, then the others in turn on the best so far."""
+    """Values to try: fusions first, then the others in turn."""
 
     norms: tuple[str, ...] = ("zscore", "minmax", "dbsf")
     dense_weights: tuple[float, ...] = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
@@ -117,7 +116,7 @@ class SearchSpace(msgspec.Struct, frozen=True, kw_only=True):
     bonuses: tuple[float, ...] = (0.0, 0.05, 0.1, 0.2)
 
     def fusions(self) -> Iterator[Fusion]:
-        """Yield fusions. Graph scores fit only `spread`; others leave the graph out."""
+        """Yield fusions; graph scores fit only `spread`, so others leave the graph out."""
         for norm in self.norms:
             for dense in self.dense_weights:
                 yield parse_fusion(
@@ -144,7 +143,7 @@ class SearchSpace(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def most(self, present: Recipe, searches: int) -> int:
-        """Return the most recipes that searches measure; they share the fusions."""
+        """Return the maximum number of recipes that searches measure."""
         fusions, *others = (
             set(map(str, neighbours(present))) - {str(present)}
             for neighbours in self.steps(present)

@@ -1,6 +1,6 @@
 """Makes a dataset from the user's memories: a corpus, questions, and their answers.
 
-Sensitive memories stay out, as do secrets and private parts, even if the store keeps secrets.
+Sensitive memories, secrets and private parts stay out, even if the store keeps secrets.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def judged_probes(grades: dict[str, dict[str, int]], known: Container[str]) -> J
 
 NAME = "own-memories"
 FEWEST_MEMORIES = 10
-# With more other memories that hold all words of a question, to expect one would be unfair.
+# If more other memories hold all words of a question, expecting one of them would be unfair.
 MAX_OTHER_HOLDERS = 2
 # How often a rule may try with the same memory.
 ATTEMPTS = 3
@@ -129,7 +129,7 @@ class SourceMemories(msgspec.Struct, frozen=True, kw_only=True):
     holders: Mapping[str, frozenset[str]]
 
     def others(self, question: str, relatives: Relatives) -> int:
-        """Count memories that hold every word of the question but are no answer."""
+        """Count memories with every word of the question that are no answer."""
         terms = set(analyse_query(question).terms)
         held = [self.holders.get(term, frozenset()) for term in terms]
         return len(frozenset.intersection(*held) - set(relatives.grades)) if held else 0
@@ -289,7 +289,7 @@ def _probes_of_stratum(
 def _question(
     memory: Memory, stratum: Stratum, corpus: SourceMemories, relatives: Relatives, random: Random
 ) -> tuple[str | None, str]:
-    """Return a question that few other memories hold all words of, or why there is none."""
+    """Return a question that few other memories match, or why there is none."""
     reason = "too little text"
     for _ in range(ATTEMPTS):
         question = stratum.rule(memory, corpus.common, random)

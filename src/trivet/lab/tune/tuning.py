@@ -54,7 +54,7 @@ class Gain(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Validation(msgspec.Struct, frozen=True, kw_only=True):
-    """The expected effect on unseen probes. `recipe` is the choice on all."""
+    """The expected effect on unseen probes; `recipe` is the choice on all."""
 
     recipe: str
     by_fold: tuple[str, ...]
@@ -140,7 +140,7 @@ def pooled(base: Measured, held_out: Mapping[str, Measured]) -> Measured:
 
 
 def _by_memory(measured: Measured, probes: Sequence[Probe]) -> dict[str, dict[str, float]]:
-    """Average by memory: its probes are not independent and would narrow the interval."""
+    """Average by memory: its probes are not independent."""
     groups: dict[str, list[str]] = {}
     for probe in probes:
         groups.setdefault(probe.group, []).append(probe.id)
@@ -173,7 +173,7 @@ Progress = Callable[[int], None]
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """`skipped` counts reasons for no probe; `candidates` and `seconds` are upper limits."""
+    """A plan whose `candidates` and `seconds` are upper limits; `skipped` counts reasons."""
 
     memories: int
     usable: int
@@ -242,7 +242,7 @@ class Tuning:
 def _runnable(engine: Engine) -> Recipe:
     """Return the present recipe; without an embedder, only with legs that need none.
 
-    A store that is not fully indexed is refused: its results would mislead.
+    Refuse a store that is not fully indexed: its results would mislead.
     """
     if unread := engine.store.graph.backlog("rules").waiting:
         raise InvalidInput(

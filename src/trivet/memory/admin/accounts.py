@@ -1,9 +1,9 @@
 """Users, API keys and shares of a server.
 
-The owner may do everything. An admin, who comes over HTTP, can give only rights of their own key,
-and can make keys only for themselves or for a user without memories: with another they could read
-private memories. A key is `tvt.<tenant>.<key id>.<secret>`; its secret has 256 random bits, so
-SHA-256 is as safe as a slow password hash.
+An admin, who comes over HTTP, can give only rights of their own key, and can make keys only for
+themselves or for a user without memories: with another they could read private memories. A key is
+`tvt.<tenant>.<key id>.<secret>`; its secret has 256 random bits, so SHA-256 is as safe as a slow
+password hash.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _forbid_self(engine: Engine, user: str) -> None:
 
 
 def _keep_last_admin_key(engine: Engine, caller: Caller) -> None:
-    """Raise Conflict for the last admin key, unless it expires anyway."""
+    """Raise Conflict for the last admin key, unless it expires."""
     found = engine.store.accounts.keys()
     mine = next((key for key in found if key.id == caller.key), None)
     if mine is None or mine.expires_at is not None:
@@ -276,17 +276,17 @@ def authenticate(store: Store, tenant: str, text: str, is_here: bool = True) -> 
     is_right = hmac.compare_digest(hash, known.hash if known else _hash("no key"))
     if known is None or not is_right or not is_here:
         raise Unauthorised(_BAD_KEY)
-    return _caller(tenant, _in_force(known))
+    return _caller(tenant, _require_valid(known))
 
 
 def recheck_caller(store: Store, caller: Caller) -> None:
-    """Raise Unauthorised if the key was revoked, expired or lost rights since it was checked."""
+    """Raise Unauthorised if the key has since been revoked, expired or lost rights."""
     known = store.accounts.key(caller.key)
-    if known is None or not caller.rights <= _caller(caller.tenant, _in_force(known)).rights:
+    if known is None or not caller.rights <= _caller(caller.tenant, _require_valid(known)).rights:
         raise Unauthorised(_BAD_KEY)
 
 
-def _in_force(known: StoredKey) -> StoredKey:
+def _require_valid(known: StoredKey) -> StoredKey:
     key = known.key
     if key.revoked_at is not None or (
         key.expires_at is not None and key.expires_at <= moment(now())

@@ -1,7 +1,6 @@
 """Export as JSON Lines: a header, memories with their history, links, and a last line.
 
-The last line's counts and order-independent checksum reveal a truncated export. Exports of format 1
-have none; their header's counts are compared.
+The last line's counts and checksum reveal a truncated export.
 """
 
 from __future__ import annotations
@@ -99,7 +98,7 @@ def line_of(value: msgspec.Struct) -> str:
 
 
 class Checksum:
-    """A sum of the digests of lines, independent of their order."""
+    """A sum of the digests of lines, whatever their order."""
 
     def __init__(self) -> None:
         self._sum = 0
@@ -116,8 +115,6 @@ class Checksum:
 
 
 class Completeness:
-    """A comparison of the lines read with what one or more exports announce."""
-
     def __init__(self) -> None:
         self._came, self._announced = Checksum(), Checksum()
         self._counts = {"memories": 0, "links": 0}

@@ -1,7 +1,7 @@
 """Import of JSON Lines: an export (see export.py), or plain memories.
 
 New ids are added with their history; other content wins as a new revision if updated later than
-ours. What was forgotten there later is forgotten here. Nothing is removed.
+ours. What the exporting store forgot later is forgotten here. Nothing is purged.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class _Importer:
                 )
 
     def _named(self, id: str) -> str:
-        """Return the id of this caller's memory if the given one is another user's."""
+        """Return this caller's id if another user has the given one."""
         ours = self._engine.store.memories.claim(id)
         return ours if ours != id and self._engine.store.memories.get_many([ours]) else id
 
@@ -176,8 +176,8 @@ def _plain(engine: Engine, value: dict[str, Any]) -> tuple[Memory, list[Link]]:
 def _id_by_content(engine: Engine, scope: str, content: str) -> str:
     """Return the same id for the same text of the same user.
 
-    It is derived from a secret of this store: otherwise a user could compute the id of a text and
-    test whether another user has it. Ids of earlier versions are kept.
+    A secret of this store goes into it: otherwise a user could compute a text's id and test whether
+    another user has it.
     """
     secret, identity = _identifying(engine, content)
     earlier = str(uuid.uuid5(uuid.NAMESPACE_URL, f"trivet-import:{scope}:{identity}"))
@@ -224,7 +224,7 @@ def _checked_header(value: dict[str, Any]) -> Header:
 
 
 def _merge(engine: Engine, ours: Memory, guarded: Memory, theirs: Memory) -> str:
-    """Compare without secrets, but rewrite with them, so that they are sealed."""
+    """Compare without secrets, but rewrite with them."""
     if _same(ours, guarded):
         return "unchanged"
     if theirs.updated_at <= ours.updated_at:

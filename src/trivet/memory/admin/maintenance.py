@@ -1,4 +1,4 @@
-"""Statistics, budgets and sync status of a store, and rebuilding its indexes, graph and vectors."""
+"""Statistics, budgets and sync status; rebuilding indexes; other verbs of the store's owner."""
 
 from __future__ import annotations
 
@@ -11,10 +11,32 @@ import msgspec
 
 from trivet.analyse import ANALYSER_VERSION
 from trivet.common.breaker import unavailable_endpoints
+from trivet.contract import (
+    BackupRequest,
+    BudgetsRequest,
+    DrainRequest,
+    EmbedRequest,
+    RedactRequest,
+    ReindexRequest,
+    RotateKeysRequest,
+    StatsRequest,
+    TidyRequest,
+)
 from trivet.graph.concepts import EXTRACTION_VERSION
 from trivet.memory.engine import Engine
 from trivet.store.records import Backlog, Document
-from trivet.types import Budget, Memory, Progress, Stats
+from trivet.types import Budget, Memory, Progress, Redacted, Rotated, Stats, Tidy
+
+# Memories to compare at once; the background compares the rest of a large import.
+COMPARED_PER_DRAIN = 64
+# Raise it only for another model that judges updates: every store then compares all its memories
+# again, which takes hours for 100,000.
+READER_VERSION = 2
+MEGABYTE = 2**20
+
+
+def count(engine: Engine, request: StatsRequest) -> Stats:
+    return stats(engine)
 
 
 def stats(engine: Engine) -> Stats:
@@ -40,7 +62,11 @@ def stats(engine: Engine) -> Stats:
     )
 
 
-def reindex(
+def reindex(engine: Engine, request: ReindexRequest) -> int:
+    return rebuild(engine, request.lexical, request.vectors, request.graph, request.progress)
+
+
+def rebuild(
     engine: Engine, lexical: bool, vectors: bool, graph: bool, progress: Progress | None
 ) -> int:
     if lexical:
@@ -67,10 +93,47 @@ def embed_now(engine: Engine, progress: Progress | None) -> int:
     return embedded
 
 
+def drain(engine: Engine, request: DrainRequest) -> int:
+    embedded = engine.worker.drain(request.progress)
+    engine.worker.compare(COMPARED_PER_DRAIN)
+    return embedded
+
+
+def embed(engine: Engine, request: EmbedRequest) -> int:
+    return embed_now(engine, request.progress)
+
+
+def backup(engine: Engine, request: BackupRequest) -> None:
+    engine.store.upkeep.backup(Path(request.target))
+
+
+# These functions import their modules, so that recalls do not load them.
+
+
+def rotate_keys(engine: Engine, request: RotateKeysRequest) -> Rotated:
+    from trivet.memory.sealed_secrets import rotate
+
+    return rotate(engine, request.drop_old, request.drop)
+
+
+def redact(engine: Engine, request: RedactRequest) -> Redacted:
+    from trivet.memory.lifecycle import redact_all
+
+    return redact_all(engine, request.progress)
+
+
+def tidy(engine: Engine, request: TidyRequest) -> Tidy:
+    from trivet.memory.admin.tidy import tidy, undo_last
+
+    if request.undo:
+        return undo_last(engine)
+    return tidy(engine, frozenset(request.kinds), request.dry_run, request.unused_days)
+
+
 def refresh(engine: Engine) -> None:
     """Rebuild what other versions of the analyzer, the extraction or the reader made.
 
-    The lexical index is rebuilt at once, since every search needs it; the worker rebuilds the rest.
+    Rebuild the lexical index at once; the worker does the rest.
     """
     if engine.store.upkeep.version("analyser") != ANALYSER_VERSION:
         if engine.store.memories.stats().revisions:
@@ -95,15 +158,12 @@ def _documents(engine: Engine) -> Iterator[tuple[Memory, Document]]:
         yield memory, document_of(memory)
 
 
-# Raise it only for another model that judges updates: every store then compares all its memories
-# again, which takes hours for 100,000.
-READER_VERSION = 2
+def budgets(engine: Engine, request: BudgetsRequest) -> tuple[Budget, ...]:
+    """Return all budgets to the owner; a server's users do not see the process's memory."""
+    return all_budgets(engine) if engine.caller is None else all_budgets(engine)[1:]
 
 
-MEGABYTE = 2**20
-
-
-def budgets(engine: Engine) -> tuple[Budget, ...]:
+def all_budgets(engine: Engine) -> tuple[Budget, ...]:
     settings = engine.settings
     return (
         Budget(
@@ -162,8 +222,8 @@ def _megabytes(count: int) -> float:
 class SyncStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The sync status of a store that follows a server.
 
-    `contact` is when the server last answered; if `hidden`, others' memories are hidden until it
-    does.
+    `contact` is the server's last answer; if `hidden`, others' memories are hidden until it
+    answers.
     """
 
     server: str
@@ -176,7 +236,7 @@ class SyncStatus(msgspec.Struct, frozen=True, kw_only=True):
     hidden: bool
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         contact = f"last contact {self.contact}" if self.contact else "the server was never reached"
         oldest = f", the oldest since {self.oldest}" if self.oldest else ""
         hidden = "; what others shared is hidden until the next contact" if self.hidden else ""

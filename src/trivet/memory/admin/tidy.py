@@ -19,12 +19,12 @@ from trivet.memory.similarity import content_key
 from trivet.secrets.masking import masked
 from trivet.types import LOCAL, Memory, Tidied, Tidy, TidyKind, Usage
 
-# Other kinds are forgotten only by name: an unused memory may be needed later.
+# Other kinds are forgotten only on request by name: an unused memory may be needed later.
 DEFAULT_KINDS: frozenset[TidyKind] = frozenset(("duplicate", "expired", "orphan"))
 ALL_KINDS: frozenset[TidyKind] = DEFAULT_KINDS | {"unused", "unhelpful"}
-# Negative verdicts, without a positive one; a single one may be about the question.
+# Negative verdicts, without a positive one, that count; a single one may be about the question.
 MIN_NOT_USEFUL = 2
-# Showings without a positive verdict, if at least MIN_USEFUL_MEMORIES memories have one.
+# Showings without a positive verdict that count, if at least MIN_USEFUL_MEMORIES memories have one.
 MIN_SHOWN = 30
 MIN_USEFUL_MEMORIES = 10
 # From this importance on, a memory is meant to stay.
@@ -35,8 +35,6 @@ UNDO_AUDIT_ENTRIES = 10_000
 
 
 class Inventory(msgspec.Struct, frozen=True):
-    """The living memories with their files and links."""
-
     memories: dict[str, Memory]
     files: dict[str, Path]
     origins: dict[str, tuple[str, str]]  # vault, path in it

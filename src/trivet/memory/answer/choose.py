@@ -1,8 +1,4 @@
-"""Choosing hits from candidates: successors, near-duplicates, source limits and link pages.
-
-A page of links contains the words of every title on it, so it matches nearly any question. It is
-moved behind the notes it lists.
-"""
+"""Choosing hits from candidates: successors, near-duplicates, source limits and link pages."""
 
 from __future__ import annotations
 
@@ -33,7 +29,6 @@ def choose(
     filter: Filter,
     texts: IndexedTexts,
 ) -> Chosen:
-    """Return the candidates in order, and a reason for each dropped one."""
     dropped: dict[str, str] = {}
     candidates = _replace_superseded(store, scored, filter, dropped)
     candidates = _above_minimum(candidates, request.minimum_score, dropped)
@@ -89,7 +84,7 @@ def _replace_superseded(
 
 
 def _newest_successors(store: Store, ids: Sequence[str], filter: Filter) -> dict[str, Memory]:
-    """Return the visible end of each chain; links cannot be cyclic."""
+    """Return the visible end of each chain; links cannot form a cycle."""
     current = {id: id for id in ids}
     frontier = set(ids)
     while frontier:
@@ -172,12 +167,12 @@ MAX_TRAILING_CHARACTERS = 20
 # A note needs this share of the page's raw score in some leg. Fused scores are relative: in a small
 # store, the second best candidate may have nearly none.
 MIN_SCORE_SHARE = 0.6
-# Names that identify no note.
+# File names that identify no note.
 GENERIC_FILE_NAMES = frozenset(("readme", "index", "home", "contents"))
 # At the start of a row: [text](target), [[target]] or an address, in a list or a table.
 _BULLET = re.compile(r"\s*(?:[-*+|]|\d{1,9}[.)])?\s*(?:\[[ xX]\]\s+)?")
 _COLON = re.compile(": ")
-# Possessive, so that an unclosed link fails at once.
+# Possessive quantifiers, so that an unclosed link fails at once.
 _LINK = re.compile(
     r"!?\[\[(?P<wiki>[^\[\]|#\n]++)[^\[\]\n]*+\]\]"
     r"|\[(?P<text>[^\]\n]*+)\]\((?P<target>[^)\s]*+)[^)\n]*+\)"
@@ -221,9 +216,9 @@ def _comparable(note: ScoredCandidate, page: ScoredCandidate) -> bool:
 
 
 def names_on_link_page(memory: Memory) -> frozenset[str]:
-    """Return the names on a page of links; none for other pages and sensitive memories."""
+    """Return the names on a page of links that is not sensitive."""
     text = memory.content
-    # Most texts contain no bracket, the fastest test.
+    # Most texts contain no bracket, and this test is the fastest.
     if memory.sensitive or not (("[" in text and ("](" in text or "[[" in text)) or "://" in text):
         return frozenset()
     rows = [row for row in text.splitlines() if row.strip() and not row.lstrip().startswith("#")]

@@ -34,7 +34,7 @@ class Retrieved(msgspec.Struct, frozen=True):
 
 
 class CandidatePool(msgspec.Struct, frozen=True):
-    """The candidates, best first, with features for the query and each rewrite in `asked`."""
+    """The candidates, best first, with features for each query in `asked`."""
 
     fused: tuple[Fused, ...]
     evidence: tuple[Evidence, ...]
@@ -44,8 +44,6 @@ class CandidatePool(msgspec.Struct, frozen=True):
 
 
 class ScoredCandidate(Value, frozen=True, kw_only=True):
-    """A candidate with its memory and scores."""
-
     fused: Fused
     memory: Memory
     exactness: float
@@ -66,7 +64,7 @@ class ScoredCandidate(Value, frozen=True, kw_only=True):
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of a recall and how it came about.
 
-    `question` is `query` corrected and without its time; `dropped` gives reasons by memory id.
+    `question` is `query` corrected and without its time; `dropped` gives reasons by id.
     """
 
     query: str

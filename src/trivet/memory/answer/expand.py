@@ -94,7 +94,7 @@ def _health(failure: str | None, asked: list[str], started: float) -> tuple[LegH
 def fuse_rewrites(
     original: Sequence[Fused], others: Sequence[Sequence[Fused]]
 ) -> tuple[Fused, ...]:
-    """Fuse lists with scores from 0 to 1; a memory missing from a list counts as 0 there."""
+    """Fuse lists with scores from 0 to 1; a missing memory counts as 0."""
     known = {hit.id: hit for hit in original}
     places: dict[str, int] = {}
     gained: dict[str, list[float]] = {}

@@ -1,6 +1,6 @@
-"""Federated recall: other systems are searched together with the own legs, and all rankings fused.
+"""Federated recall: searches other systems with Trivet's own legs, and fuses all rankings.
 
-Hits of other systems are matched to memories. If no system answers, this is a plain recall.
+If no system answers, this is a plain recall.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from trivet.store import Store
 
 
-# That of a memory stored without one.
+# The importance of a memory stored without one.
 ASSUMED_IMPORTANCE = 0.5
 # A regular expression of more words would match everything.
 MAX_QUERY_WORDS = 32
@@ -140,7 +140,7 @@ def _only_quoted_matches(found: MatchedHits, own: Retrieved) -> list[Ranking]:
 
 
 def system_query(question: Question) -> SystemQuery:
-    """Return the user's words without secrets; nothing about memories is sent."""
+    """Return the user's words without secrets."""
     text = without_placeholders(question.text)
     words = (word.strip(".,;:!?()[]{}'\"`") for word in text.casefold().split())
     telling = dict.fromkeys(word for word in words if word and word not in STOP_WORDS)
@@ -182,9 +182,9 @@ def _foreign_hit(fused: Fused, foreign: ForeignCandidate, recipe: Recipe) -> For
             leg for leg, part in parts.items() if part.rank is not None and leg not in leg_names()
         ),
         id=foreign.id,
-        text=foreign.told.text,
-        title=foreign.told.title,
-        line=foreign.told.line,
+        text=foreign.system_hit.text,
+        title=foreign.system_hit.title,
+        line=foreign.system_hit.line,
         score=round(
             min(1.0, fused.standing * importance_prior(ASSUMED_IMPORTANCE, recipe.prior)), 6
         ),
@@ -211,7 +211,7 @@ def _within(
 
 class ForeignCandidate(msgspec.Struct, frozen=True):
     id: str
-    told: SystemHit
+    system_hit: SystemHit
 
 
 class MatchedHits(msgspec.Struct, frozen=True):
@@ -270,7 +270,7 @@ def _ranks(own: Sequence[Ranking]) -> Mapping[str, int]:
 def _is_stored(memories: Sequence[SourcedMemory], hit: SystemHit) -> bool:
     """Return whether only the memory made of the hit's source may be shown.
 
-    A forgotten one does not count, unless it was sensitive.
+    A forgotten memory counts only if it was sensitive.
     """
     return hit.common and any(memory.sensitive or not memory.deleted for memory in memories)
 
@@ -324,7 +324,7 @@ def _add_foreign(
 
 
 def _passes_filters(system: ExternalSystem, hit: SystemHit, request: Recall) -> bool:
-    """Check a hit's source and its system's scope; nothing else is known of it."""
+    """Check a hit's source and its system's scope, all that is known of it."""
     dated = request.created_after or request.created_before or request.as_of
     if request.category or request.tags or request.state or dated:
         return False

@@ -29,8 +29,6 @@ MAX_HITS = 100
 
 
 class OtherTrivet:
-    """Another Trivet, opened on first use and kept open."""
-
     def __init__(
         self, settings: Settings, system: ExternalSystem, recall_with_decision: RecallWithDecision
     ) -> None:
@@ -41,7 +39,7 @@ class OtherTrivet:
             key=os.environ.get(system.key_env, "") if system.key_env else "",
             answer_time_limit_ms=system.time_limit_ms,
             leg_time_limit_ms=min(settings.leg_time_limit_ms, system.time_limit_ms),
-            federation={},  # stores that ask each other would never finish
+            federation={},  # two stores that ask each other would never finish
             recipe="default",
             rerank="off",
             relevance_at_least=None,
@@ -92,7 +90,7 @@ class OtherTrivet:
 
 
 def _raw(hit: Hit) -> RawHit:
-    """Convert a hit; a source, which stores have in common, becomes its id."""
+    """Convert a hit; its source, which stores have in common, becomes its id."""
     source = hit.memory.source
     return {
         "id": source.uri if source else hit.id,

@@ -1,7 +1,7 @@
 """Dense retrieval for memories without a stored vector.
 
-Recall embeds the newest ones on the spot. For others, such as sensitive ones, it estimates the
-score from the words in common.
+Recall embeds the newest ones on the spot and estimates the score of others from the words in
+common.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from trivet.types import Candidate, Ranking
 if TYPE_CHECKING:
     from trivet.models.embed.base import Embedder
 
-# Embedded while the caller waits: a few milliseconds each with the bundled model.
+# Memories embedded while the caller waits: a few milliseconds each with the bundled model.
 MAX_EMBEDDED = 4
 MAX_EMBEDDED_PASSAGES = 6
 PASSAGE_CACHE_BYTES = 2 * MIB

@@ -1,7 +1,6 @@
 """Presenting an answer: hits with passages, reasons and masks within the token budget, and health.
 
-A server's user sees only coarse times: exact ones would reveal which words others have stored,
-since finding a word takes slightly longer.
+A server's user sees only coarse times: exact ones would reveal which words others have stored.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from trivet.store import Store
 
 
-# A provider's error page must not fill the agent's context.
+# Bounds a provider's error page, which must not fill the agent's context.
 LONGEST_ERROR = 300
 
 Path = tuple[PathStep, ...]
@@ -169,7 +168,7 @@ def health_of(engine: Engine, models: Sequence[Model], decision: Decision) -> He
     if (difference := engine.embedding.difference()) is not None:
         notes.append(difference)
     if filling is not None:
-        waiting = engine.store.jobs.told(filling)[0].waiting
+        waiting = engine.store.jobs.backlog_for_answer(filling)[0].waiting
         notes.append(
             f"moving to {filling.identity}: {waiting} memories left; the old vectors are "
             "used meanwhile"
@@ -193,7 +192,7 @@ def health_of(engine: Engine, models: Sequence[Model], decision: Decision) -> He
 
 def _backlog(engine: Engine, serving: Model | None, memories: int) -> tuple[Backlog, int]:
     if serving is not None:
-        return engine.store.jobs.told(serving)
+        return engine.store.jobs.backlog_for_answer(serving)
     waiting = engine.store.graph.backlog("rules").waiting
     return Backlog(memories if engine.embedding.enabled else 0, 0, None), waiting
 

@@ -31,7 +31,7 @@ def judged(engine: Engine, decision: Decision, at_least: float | None) -> Decisi
     """Return the decision with relevance, and without hits that only pad the answer.
 
     Hits from `at_least` on stay. With None the best stays, and others until their probability falls
-    off; if even the best is unlikely, only the nearest few.
+    off.
     """
     likelihood = Likelihood(engine, decision.pool, decision.recipe.rerank)
     likelihood.read([hit.memory for hit in decision.hits])
@@ -74,7 +74,6 @@ def _time_adjusted(hit: ScoredCandidate, likely: float) -> float:
 
 
 def _ranked_without_text(hit: ScoredCandidate) -> bool:
-    """Return whether a source that does not compare texts ranks the hit high."""
     reading = {EXPAND, *(leg.name for leg in legs() if leg.reads_text)}
     parts = (part for part in hit.fused.contributions if part.leg not in reading)
     return any(part.rank is not None and part.rank <= MAX_INDIRECT_RANK for part in parts)
@@ -101,7 +100,7 @@ def _reason(relevance: float, demanded: float | None, least: float) -> str:
 def fit_decreasing(likely: Sequence[float]) -> list[float]:
     """Make probabilities decrease with the ranks: each rise becomes the mean of both sides.
 
-    The ranking has information that the model lacks. Means keep the probabilities calibrated.
+    The ranking knows more than the model, and means keep the probabilities calibrated.
     """
     runs: list[tuple[float, int]] = []
     for probability in likely:
@@ -122,7 +121,7 @@ class Likelihood:
         )
 
     def read(self, memories: Sequence[Memory]) -> None:
-        """Read memories at once before calls of `of`."""
+        """Read memories together before calls of `of`."""
         for one in self._pool.evidence:
             one.wording.read(memories)
 

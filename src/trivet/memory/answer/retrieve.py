@@ -43,7 +43,7 @@ class ResolvedQuery(msgspec.Struct, frozen=True):
 
 
 def compute_slot(engine: Engine, request: Recall, typed: str) -> AbstractContextManager[None]:
-    """Start embedding the query, which needs no turn, and return a context that waits for one."""
+    """Start embedding the query, and return a context that waits for a turn."""
     if any(leg.needs_embedder for leg in initial_legs(effective_recipe(engine, request))):
         engine.embedding.begin(typed, engine.settings.leg_time_limit_ms)
     return engine.legs.turns.slot()
@@ -102,8 +102,7 @@ def retrieve(engine: Engine, question: Question, filter: Filter, recipe: Recipe)
     """Return the rankings of the legs.
 
     A query of only quoted words keeps memories that contain them. With other words a quotation is a
-    preference: the answer to `who wrote "Hush"` need not contain the title, and filtering cost
-    0.013 nDCG@10 on HotpotQA.
+    preference: filtering cost 0.013 nDCG@10 on HotpotQA.
     """
     query = LegQuery(engine.store, engine.embedding, question, filter, recipe)
     query = query if question.quoted_only else _with_preparation(query)
@@ -199,7 +198,7 @@ def add_matches_in_period(found: Retrieved, within: Retrieved) -> Retrieved:
 def _extend_ranking(ranking: Ranking, more: Sequence[Candidate]) -> Ranking:
     known = {candidate.id for candidate in ranking.candidates}
     last = ranking.candidates[-1].score if ranking.candidates else math.inf
-    # Words can be rarer, and score higher, within the period.
+    # Words can be rarer, and so score higher, within the period.
     added = [
         msgspec.structs.replace(one, score=min(one.score, last))
         for one in more

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from trivet.store import Store
 
 
-# Read beyond `limit`, because later steps drop hits and bring others forward.
+# Candidates read beyond `limit`: later steps drop hits and bring others forward.
 EXTRA_CANDIDATES = 5
-# The importance of an unread memory.
+# Stands for the importance of an unread memory.
 UNKNOWN = -1.0
 
 Scores = NDArray[np.float64]
@@ -55,13 +55,13 @@ class CandidateScoring:
         self._complete = {leg.name for leg in legs() if leg.finds_exact_matches}
 
     def first(self, limit: int) -> tuple[ScoredCandidate, ...]:
-        """Return the best candidates and a few more, without those purged meanwhile."""
+        """Return the best candidates and a few more, none of them purged."""
         return _best_first(self._scored(self._possible(limit + EXTRA_CANDIDATES)))
 
     def unread(
         self, read: Sequence[ScoredCandidate], limit: int, ids: Sequence[str]
     ) -> tuple[ScoredCandidate, ...]:
-        """Return the unread ones of `ids` whose score could still make them hits."""
+        """Return the unread `ids` whose score could still make them hits."""
         wanted = set(ids).difference(hit.fused.id for hit in read)
         least = read[limit - 1].score if len(read) >= limit else 0.0
         return _best_first(
@@ -109,7 +109,7 @@ class CandidateScoring:
         return self._could_be_exact(candidate) and self._wording.may_be_exact(candidate.id)
 
     def _could_be_exact(self, candidate: Fused) -> bool:
-        # If no complete leg ran, every candidate could.
+        # Without a complete leg, every candidate could be exact: `all` of nothing is true.
         if not self._recipe.bonus:
             return False
         return all(
@@ -146,7 +146,7 @@ def _best_first(scored: Sequence[ScoredCandidate]) -> tuple[ScoredCandidate, ...
 
 
 # If a question is mostly about a time, its memories gain this share of what their score lacks to 1.
-# A factor would not raise the 0 of the last of few candidates.
+# A factor could not raise the score of 0 that the last of a few candidates has.
 TIME_LIFT = 0.4
 # Added to the log odds of being relevant, which the model computes without time: more if fewer
 # candidates match ("yesterday"). On synthetic lives the log loss of such hits falls from .76 to
@@ -198,7 +198,7 @@ class TemporalWeights:
 
 
 def _time_reasons(store: Store, ids: Sequence[str], asked: TemporalQuery) -> dict[str, str | None]:
-    """Read texts only if stored by an earlier version or in another time zone."""
+    """Read only texts stored by an earlier version or in another time zone."""
     found: dict[str, str | None] = {}
     for id, row in store.memories.dated(ids).items():
         reason = asked.reason_by_dates(row)

@@ -1,4 +1,4 @@
-"""Why a memory did not come back: the recall runs again, and its decision is explained."""
+"""Why a memory did not come back: the recall runs again and explains its decision."""
 
 from __future__ import annotations
 

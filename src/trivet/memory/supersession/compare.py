@@ -39,7 +39,7 @@ COMPARED_BY_WORDS = 3
 MAX_SHARING_WORDS = 3
 RAREST_TERMS = 8
 NEAREST_SEARCHED = 50
-# Of 2,698 written updates 5 % are less near than this; 10 % are less near than .35.
+# Of 2,698 written updates, 5 % are less near than this, and 10 % less than .35.
 MIN_NEARNESS = 0.3
 MIN_STORED_PROBABILITY = 0.1
 COMPARE_BATCH = 16
@@ -93,12 +93,12 @@ class UpdateComparison:
     ) -> list[Judged]:
         """Store likely updates in both directions, and return what `memory` may update.
 
-        Without `done`, or with pairs left unread, the worker compares again later.
+        Without `done`, or with unread pairs, the worker compares again.
         """
         judged = list(self._judged(memory, near, by_meaning))
         left = self._most < MAX_READ and any(verdict.unread for _, _, verdict in judged)
         # Without reading, only clear updates are stored.
-        least = MIN_STORED_PROBABILITY if self._how == "read" else change_model().told
+        least = MIN_STORED_PROBABILITY if self._how == "read" else change_model().report_from
         likely = [
             (newer, older, verdict.probability)
             for newer, older, verdict in judged

@@ -1,7 +1,7 @@
 """Ordering hits so that a later memory comes before the earlier one it updates.
 
-The earlier one is kept, and marked if the update is sure; a later one that no leg found is added.
-For questions about the past, the order is reversed.
+The earlier one stays, marked if the update is sure; a later one that no leg found is added.
+Questions about the past reverse the order.
 """
 
 from __future__ import annotations
@@ -16,25 +16,62 @@ import msgspec
 from trivet.analyse import Question, analyse_query
 from trivet.common.clock import local_now
 from trivet.contract import Recall
-from trivet.dates.past import asks_about_past, says_past
+from trivet.dates.spans import may_mention_time
 from trivet.memory.answer.decision import ScoredCandidate
 from trivet.types import Filter, Memory
 
 if TYPE_CHECKING:
     from trivet.store import Store
 
+_about_past = re.compile(
+    r"\b(?:at first|(?:in|at) the (?:beginning|start|outset)|to begin with|original(?:ly)?"
+    r"|initial(?:ly)?|former(?:ly)?"
+    r"|previous(?:ly)?|earlier|back then|back when|back in(?! \d{1,2}\b)|in the past|at th(?:e"
+    r"|at) time|in those days"
+    r"|used? to|once had"
+    r"|older|(?:the|my|our|your|his|her|their|\w+'s) old|the first (?:plan|version|idea|choice)"
+    r"|any ?more"
+    r"|working (?:name|title)|history|first (?:decide|plan|choose|chose|want|say|said|think"
+    r"|thought)\w*"
+    r"|(?:should|would) have been|had (?:we|i|they|he|she|it|the \w+))\b",
+    re.IGNORECASE,
+)
+# The words for before, formerly, at first and original in German, French, Spanish and Hungarian.
+# Hungarian puts "before" after its noun, German in front.
+_about_past_elsewhere = re.compile(
+    r"\b(?:früher|vorher|zuvor|ursprünglich|zuerst|anfangs|damals|bevor|ehemalige\w*|vorherige\w*"
+    r"|vor de[mnr]"
+    r"|avant|auparavant|autrefois|à l['’]origine|au début|ancien(?:ne)?s?|précédent\w*|d['’]abord"
+    r"|initialement"
+    r"|antes|anterior\w*|al principio|originalmente|antigu[oa]s?|previamente|inicialmente"
+    r"|korábban|régebben|régen|eredetileg|azelőtt|előtt|előző\w*|eleinte|először)\b"
+    r"|以前|之前|原来|起初|最初|当初|原先|かつて|もともと",
+    re.IGNORECASE,
+)
+# "What did it cost before", but not "must I ask before I delete" or "until when is it open".
+_bounded = re.compile(r"\b(?:before|until(?! when\b)|prior to|as of)\b", re.IGNORECASE)
+# Only together with "was": "who was her first tutor", "where was it supposed to be".
+_not_any_more = re.compile(
+    r"\bfirst\b(?! name| aid| thing| class| floor)|\bsupposed to\b", re.IGNORECASE
+)
+_was = re.compile(r"\b(?:was|were|did|had|used)\b", re.IGNORECASE)
+_holds = re.compile(r"\b(?:is|are|do|does|can|may|must|shall|should|will)\b", re.IGNORECASE)
+
+# "What was it in spring" asks about the past; "what do we sow in March" does not.
+_past_tense = re.compile(r"\b(?:was|were|did|had|been|used|\w{2,}ed)\b", re.IGNORECASE)
+
 # Candidates checked beyond those shown, which may include a later fact.
 LOOKAHEAD = 5
 MAX_COMPARED = 12
 # A single word or identifier asks for no fact that could have changed.
 MIN_QUERY_WORDS = 2
-# The later memory moves up if its score is lower by at most this share, times the probability of
-# the update, or if it follows directly, since scores of few memories are far apart. Most similar
-# memories are no updates: otherwise every eighth plain question got a different first hit
+# The later memory moves up if its score is lower by at most this share times the probability of the
+# update, or if it follows directly, since scores of few memories are far apart. Most similar
+# memories are no updates: a larger share changed the first hit of every eighth plain question
 # (docs/decisions/0029, 0034, 0039).
 MAX_SCORE_GAP = 0.3
 ADJACENT_PROBABILITY = 0.45
-# From here on it always moves up, even if no leg found it.
+# From this probability on it always moves up, even if no leg found it.
 UNCONDITIONAL_PROBABILITY = 0.9
 # An agent acts on the first hits, so their likely updates are added.
 UPDATES_ADDED_UP_TO_RANK = 3
@@ -49,7 +86,7 @@ class UpdatePair(msgspec.Struct, frozen=True):
     newer: Memory
     older: Memory
     probability: float
-    # The newer one rather updates another memory, so it must score nearly as well.
+    # The newer one more probably updates another memory, so it must score nearly as well.
     contested: bool = False
 
     @property
@@ -57,7 +94,7 @@ class UpdatePair(msgspec.Struct, frozen=True):
         # Slow to load; few answers contain an update.
         from trivet.memory.supersession.verdict import change_model
 
-        return self.probability >= change_model().told
+        return self.probability >= change_model().report_from
 
 
 def order_newer_first(
@@ -84,9 +121,11 @@ def order_newer_first(
     others = [
         pair for pair in found if pair.older.id not in replaced and _is_reported(pair, places)
     ]
-    told = [*pairs, *_best_successors(others, places)]
-    candidates = _insert_missing_updates(candidates, told, places)
-    marked = [_with_update_marks(hit, [pair for pair in told if pair.sure]) for hit in candidates]
+    reported = [*pairs, *_best_successors(others, places)]
+    candidates = _insert_missing_updates(candidates, reported, places)
+    marked = [
+        _with_update_marks(hit, [pair for pair in reported if pair.sure]) for hit in candidates
+    ]
     past = asks_about_past(question.text, local_now())
     # "What did we decide last week": the scores already prefer that time.
     weighed = past and names_a_time and not says_past(question.text)
@@ -193,7 +232,7 @@ def _best_successors(pairs: Sequence[UpdatePair], places: Mapping[str, int]) -> 
 
 
 def _likeliest_per_newer(pairs: Sequence[UpdatePair]) -> list[UpdatePair]:
-    """Keep the likeliest predecessor, which a question about the past means."""
+    """Keep the likeliest predecessor of each newer memory."""
     best: dict[str, UpdatePair] = {}
     for pair in sorted(pairs, key=lambda pair: -pair.probability):
         best.setdefault(pair.newer.id, pair)
@@ -243,3 +282,30 @@ def _move_before(hits: list[ScoredCandidate], front: str, back: str) -> list[Sco
     moved = msgspec.structs.replace(moved, score=max(moved.score, hits[places[back]].score))
     rest = [hit for hit in hits if hit.memory.id != front]
     return [*rest[: places[back]], moved, *rest[places[back] :]]
+
+
+def asks_about_past(query: str, now: datetime | None = None) -> bool:
+    """Return whether a question asks for an earlier state: "at first", "before", "in October".
+
+    "What did we decide" alone asks for the current state. `now` is local time.
+    """
+    if says_past(query):
+        return True
+    if not (may_mention_time(query) and _past_tense.search(query)):
+        return False
+    # Loading it takes milliseconds, and few queries need it.
+    from trivet.dates.parse import find_time_expressions
+
+    seen = now or datetime.now()
+    spans = [span for expression in find_time_expressions(query, seen) for span in expression.spans]
+    today = seen.replace(hour=0, minute=0, second=0, microsecond=0)
+    return any(span.end is not None and span.end <= today for span in spans)
+
+
+def says_past(query: str) -> bool:
+    """Return whether its words say so, without a time: "at first", "my old", "früher"."""
+    if _about_past.search(query) or _about_past_elsewhere.search(query):
+        return True
+    if _not_any_more.search(query) and _was.search(query):
+        return True
+    return bool(_bounded.search(query) and (_was.search(query) or not _holds.search(query)))

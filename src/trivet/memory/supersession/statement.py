@@ -13,15 +13,15 @@ from trivet.common.bounded_cache import MIB, cached
 from trivet.memory.supersession import words
 from trivet.memory.supersession.words import GROUP_OF, OPPOSITE_OF
 
-# The statement is at the beginning, and more slows comparisons.
+# The statement is at the beginning, and reading more slows comparisons.
 CHARACTERS_READ = 600
 WORDS_READ = 60
-# A few thousand recent statements: answers compare the same few repeatedly.
+# Holds a few thousand recent statements: answers compare the same few repeatedly.
 STATEMENTS_BYTES = 16 * MIB
 SENSES_BYTES = 4 * MIB
-# Before the user's words in captured memories.
+# Precedes the user's words in captured memories.
 SPEAKER = "User: "
-# The subject if no verb follows.
+# Words that form the subject if no verb follows.
 DEFAULT_SUBJECT_WORDS = 2
 
 Values = frozenset[tuple[str, str]]
@@ -43,7 +43,7 @@ class Statement(msgspec.Struct, frozen=True, gc=False):
     names: frozenset[str]
     values: Values  # numbers, times, days, addresses, each with its kind
     head_values: Values  # values in the subject: "room 4.12", "harvest 2025"
-    turned: frozenset[str]  # words of change
+    turned: frozenset[str]  # words that announce a change
     fresh: frozenset[str]
     rejected: frozenset[str]  # stems of what is said to be no longer true
     added: bool
@@ -78,7 +78,7 @@ def _statement(text: str) -> Statement:
     written = [fold(token).replace("'", "") for token in tokens]
     stems = tuple(stem for token in tokens for stem in _stem(token))
     verb = next((place for place, word in enumerate(written) if place and word in words.VERBS), 0)
-    senses = _senses(written)
+    senses = _meanings(written)
     digits = bool(_digit.search(folded))
     head = _head.match(" ".join(folded.split()[:verb]) if verb else folded)
     return Statement(
@@ -108,7 +108,7 @@ def _statement(text: str) -> Statement:
     )
 
 
-def _senses(written: Sequence[str]) -> dict[str, set[str]]:
+def _meanings(written: Sequence[str]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for place, word in enumerate(written):
         phrases = [word]
@@ -195,7 +195,7 @@ def contrast(new: Statement, old: Statement) -> PairFeatures:
     turned, fresh = new.turned - old.turned, new.fresh - old.fresh
     quiet = not turned and not fresh
     side = _coexisting_groups(new, old)
-    over = new.negated != old.negated or _opposed(new, old)
+    over = new.negated != old.negated or _are_opposites(new, old)
     ours, theirs = _by_kind(new.values), _by_kind(old.values)
     both = ours.keys() & theirs.keys()
     differing = sorted(kind for kind in both if not ours[kind] & theirs[kind])
@@ -285,6 +285,6 @@ def _coexisting_groups(new: Statement, old: Statement) -> int:
     return len(ours & theirs)
 
 
-def _opposed(new: Statement, old: Statement) -> bool:
+def _are_opposites(new: Statement, old: Statement) -> bool:
     theirs = old.written - new.written
     return any(OPPOSITE_OF.get(word) in theirs for word in new.written - old.written)

@@ -1,7 +1,6 @@
 """Judging whether a newer statement may update an older one, and why.
 
-A linear model judges features and vectors. A small bundled model reads likely pairs, and a second
-linear model combines both.
+A linear model judges features and vectors, and a small bundled model reads likely pairs.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ if TYPE_CHECKING:
 
 
 FOLDER = "changes"
-# A machine that is slower than milliseconds per pair is not waited for.
+# Do not wait for a machine that needs longer than this.
 MAX_READ_SECONDS = 5.0
-# A few thousand pairs, which would be read twice if both memories wait for comparison.
+# Holds a few thousand pairs, which would be read twice if both memories wait for comparison.
 _recent_scores: BoundedCache[tuple[str, str], float] = BoundedCache(2 * MIB)
 
 
@@ -92,13 +91,13 @@ class Models(msgspec.Struct, frozen=True):
 class ChangeModel(msgspec.Struct, frozen=True):
     """The bundled weights and thresholds.
 
-    Pairs from `read_from` on are read; from `told` on, the caller is told of an update.
+    Pairs from `read_from` on are read; from `report_from` on, the caller learns of an update.
     """
 
     unread: Models
     read: Linear
     read_from: float
-    told: float
+    report_from: float
     manifest: Mapping[str, object]
 
 
@@ -109,13 +108,13 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class OlderText(msgspec.Struct, frozen=True):
-    """An older text and its vector's nearness above the baseline."""
+    """An older text and its nearness above the baseline."""
 
     text: str
     nearness: float | None = None
 
 
-class _FirstLook(msgspec.Struct, frozen=True):
+class _FeatureJudgment(msgspec.Struct, frozen=True):
     found: PairFeatures
     logit: float
 
@@ -149,7 +148,7 @@ def judge_updates(
         RerankerError: The reading model failed or exceeded `seconds`.
     """
     model = change_model()
-    looks = [_look(new, old, embedder) for old in olds]
+    looks = [_judge_features(new, old, embedder) for old in olds]
     likely = [place for place, look in enumerate(looks) if look.probability >= model.read_from]
     chosen = sorted(likely, key=lambda place: -looks[place].logit)[:most]
     texts = [olds[place].text for place in chosen]
@@ -165,7 +164,7 @@ def judge_updates(
 def judge_by_features(
     new: str, olds: Sequence[OlderText], embedder: str | None = None
 ) -> list[Verdict]:
-    looks = [_look(new, old, embedder) for old in olds]
+    looks = [_judge_features(new, old, embedder) for old in olds]
     return [_verdict(look, look.probability) for look in looks]
 
 
@@ -177,17 +176,17 @@ def features_of(new: str, old: OlderText) -> tuple[PairFeatures, dict[str, float
     }
 
 
-def _look(new: str, old: OlderText, embedder: str | None) -> _FirstLook:
+def _judge_features(new: str, old: OlderText, embedder: str | None) -> _FeatureJudgment:
     found, features = features_of(new, old)
     linear = change_model().unread.of(old.nearness, embedder)
-    return _FirstLook(found, linear.logit(features))
+    return _FeatureJudgment(found, linear.logit(features))
 
 
-def _verdict(look: _FirstLook, chance: float, unread: bool = False) -> Verdict:
+def _verdict(look: _FeatureJudgment, chance: float, unread: bool = False) -> Verdict:
     return Verdict(round(chance, DIGITS), _why(look.found), unread)
 
 
-# Below, two texts are rarely on one matter; above, more nearness says little.
+# Below this, two texts are rarely about one matter; above it, more nearness says little.
 NEARNESS_KNEE = 0.5
 
 

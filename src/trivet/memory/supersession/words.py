@@ -83,9 +83,9 @@ DATE_CUES = re.compile(
 )
 
 _months = "january|february|march|april|june|july|august|september|october|november|december"
-# Bounded, or "1.1.1.1..." without a unit would take quadratic time.
+# Bounded, since "1.1.1.1..." without a unit would take quadratic time.
 _amount = r"\d[\d.,]{0,24}"
-# By form, most specific first. Statements on one matter have values of the same kind.
+# By form, most specific first. Statements about one matter have values of the same kind.
 VALUE_PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("address", re.compile(r"\b\w{2,12}://\S+|(?<![\w-])[\w-]++(?:\.[\w-]++){0,4}\.(?:com|org|net|io|dev|example|local|ch|de)\b")),
     ("mail", re.compile(r"(?<!\S)[\w.+-]+@\w\S+")),
@@ -114,13 +114,13 @@ VALUE_PATTERNS_WITHOUT_DIGITS = tuple(
     if kind in ("address", "mail", "path", "time", "date", "day", "number")
 )
 
-# Not both true of one thing.
+# Two states that cannot both be true of one thing.
 _OPPOSITES = (
     "always never, enabled disabled, on off, true false, allowed forbidden, open closed, before after, yes no, "
     "optional required, public private, manual automatic, with without, more less, vegetarian meat, short long, "
     "married divorced, ill healthy, free paid, dark light, may must, like dislike, broken works, off on"
 )
-# Two words of one group mean two things, not two values of one.
+# Two words of one group are two separate things, not two values of one.
 _COEXISTING = (
     "staging production prod test testing development dev local ci build preview sandbox live demo qa main "
     "pre-production",
@@ -162,7 +162,7 @@ VERBS = frozenset(
     turns turn closes weighs weigh maintains maintain teaches grows grow begins learned learnt
     """.split()
 )
-# Who plays the violin may also play the piano.
+# Verbs with several objects: who plays the violin may also play the piano.
 MULTI_VALUED_VERBS = frozenset(
     """
     has have speaks speak plays play likes like loves love sells sell supports support handles handle reads read knows

@@ -1,8 +1,4 @@
-"""Embedding the queued memories of one model, and retry helpers for queues.
-
-While one batch is embedded, the previous one is stored and the next cut, so that the model never
-waits.
-"""
+"""Embedding the queued memories of one model, and retry helpers for queues."""
 
 from __future__ import annotations
 
@@ -43,7 +39,7 @@ LOCAL_LEASE_SECONDS = 180.0
 HOSTED_LEASE_SECONDS = 300.0
 FIRST_RETRY_SECONDS = 2.0
 MAX_RETRY_SECONDS = 600.0
-# Then the embedder counts as down, and other jobs are tried later.
+# After this many, the embedder counts as down, and other jobs are tried later.
 FAILURES_IN_A_ROW = 3
 
 Batch = Sequence[JobPassages]
@@ -52,7 +48,7 @@ VectorsOf = Callable[[Sequence[str]], "NDArray[np.float32]"]
 
 
 class PendingEmbedder:
-    """A pipeline for one model's queue; `tell` gets the error of each batch, or None."""
+    """A pipeline for one model's queue; `tell` gets each batch's error, or None."""
 
     def __init__(
         self,
@@ -160,7 +156,7 @@ class PendingEmbedder:
         )
 
     def _is_paused(self) -> bool:
-        """While the endpoint is paused, jobs wait without a counted attempt."""
+        """Return whether the endpoint is paused; waiting then counts as no attempt."""
         return self._breaker is not None and self._breaker.refusal() is not None
 
 
@@ -170,7 +166,7 @@ class _InFlight(msgspec.Struct, frozen=True):
 
 
 def _run_in_thread(work: Callable[[], list[Embedded]]) -> Future[list[Embedded]]:
-    """Use a daemon thread: it inherits the priority and does not delay exit."""
+    """Use a daemon thread, which inherits the priority and does not delay exit."""
     made: Future[list[Embedded]] = Future()
 
     def run() -> None:
@@ -205,7 +201,7 @@ def _embedded(model: Model, vectors_of: VectorsOf, batch: Batch) -> list[Embedde
 
 
 Item = TypeVar("Item")
-# By then every wait has its maximum; more could overflow.
+# By then every wait has its maximum; more doublings could overflow.
 MAX_DOUBLINGS = 20
 
 

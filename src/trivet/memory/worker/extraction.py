@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from trivet.memory.worker.triples import Triples
     from trivet.store import Store
 
-# Memories per transaction of tens of milliseconds.
+# Memories per transaction, which takes tens of milliseconds.
 READ_BATCH = 200
 LEASE_SECONDS = 60.0
 # A save reads a queue up to this long itself, in a few milliseconds.
 MAX_READ_ON_SAVE = 4
 # 32 KiB of ordinary text take 0.02 s, and a batch must fit its lease.
 MAX_SECONDS_PER_MEMORY = 0.25
-# It fails again until the rules change.
+# Such a memory fails again until the rules change.
 UNREADABLE_RETRY_SECONDS = 3_000.0
 
 

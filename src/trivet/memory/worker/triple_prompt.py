@@ -93,14 +93,14 @@ def same_question(pairs: Sequence[tuple[str, str, str]]) -> dict[str, Any]:
     }
 
 
-# English has about four; three overestimates.
+# English has about four bytes per token; three overestimates the tokens.
 BYTES_PER_TOKEN = 3
 
 
 class TokenBudget:
     """A daily token budget that processes share through the store.
 
-    Tokens are taken before a request, since even a failed one may cost them.
+    Take tokens before a request, since even a failed one may cost them.
     """
 
     def __init__(self, graph: GraphIndex, tokens_a_day: int) -> None:
@@ -132,8 +132,6 @@ class Skip(Exception):
 
 
 class Parsed(msgspec.Struct, frozen=True):
-    """Statements by memory position, and skip reasons with counts."""
-
     triples: Mapping[int, tuple[Triple, ...]]
     skipped: Counter[str]
 
@@ -259,12 +257,12 @@ def _time(value: Any, skipped: Counter[str]) -> str | None:
         return None
 
 
-# From here on, two names that no rule distinguishes mean the same. Measured with the bundled model
-# on labeled pairs (benchmarks/studies/name_pairs.py, docs/results/name_pairs.json): the nearest
-# different pair, George Bush and George W. Bush, has .922.
+# From this nearness on, two names that no rule distinguishes mean the same. Measured with the
+# bundled model on labeled pairs (benchmarks/studies/name_pairs.py, docs/results/name_pairs.json):
+# the nearest different pair, George Bush and George W. Bush, has .922.
 SAME_NAME_NEARNESS = 0.935
-# Below, two names differ; in between, the language model decides. Of the 58 same pairs that reach
-# the vectors, 4 are below, and 54 of the 78 pairs above mean the same.
+# Below this, two names differ; in between, the language model decides. Of the 58 same pairs that
+# reach the vectors, 4 are below, and 54 of the 78 pairs above mean the same.
 DIFFERENT_NAME_NEARNESS = 0.68
 
 _number = re.compile(r"\d+")
@@ -278,11 +276,7 @@ def words_of(name: str) -> frozenset[str]:
 
 
 def may_be_same_name(first: str, second: str) -> bool:
-    """Return False if a rule tells the names apart.
-
-    Different numbers are different versions, and a part of a longer name (`York`) often means
-    something else.
-    """
+    """Return False if a rule tells the names apart, such as different numbers."""
     if _identifier_like.search(first) or _identifier_like.search(second):
         return False
     if sorted(_number.findall(first)) != sorted(_number.findall(second)):
@@ -303,10 +297,7 @@ _abbreviation_before = re.compile(r"\b([A-Z][A-Z0-9]{1,7}) \(([^()\n]{3,80})\)")
 
 
 def abbreviations(text: str) -> Iterator[tuple[str, str]]:
-    """Yield short and long names, as in "World Health Organization (WHO)".
-
-    The memory mentions both, so the graph connects them without a statement.
-    """
+    """Yield short and long names, as in "World Health Organization (WHO)"."""
     for match in _abbreviation_after.finditer(text):
         long = _ending_with_initials(match[1].split(), match[2])
         if long:

@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 
 # A local model's whole answer may take minutes without a GPU. The queue tries again.
 LIMITS = Limits(seconds=180.0, deadline=180.0, attempts=1, most_bytes=2**20)
-# `doctor`'s user waits; loading a local model takes some seconds.
+# `doctor`'s user waits; loading a local model takes a few seconds.
 PROBE_LIMITS = Limits(seconds=20.0, deadline=20.0, attempts=1, most_bytes=2**20)
-# At most two requests per batch.
+# A batch makes at most two requests.
 LEASE_SECONDS = 2 * LIMITS.deadline + 60.0
 FIRST_RETRY_SECONDS = 30.0
 MAX_RETRY_SECONDS = 1_800.0
-# Useless answers after which only the rules read a memory.
+# After this many useless answers, only the rules read a memory.
 MAX_ATTEMPTS = 4
 
 
@@ -203,7 +203,7 @@ def _retry_after(attempts: int) -> float:
     return retry_after(attempts, FIRST_RETRY_SECONDS, MAX_RETRY_SECONDS)
 
 
-# Names compared with one name: those that share most of its words.
+# Bounds the names compared with one name: those that share most of its words.
 CANDIDATES = 8
 MAX_PAIRS_ASKED = 20
 CONTEXT_CHARACTERS = 200
@@ -243,13 +243,13 @@ def resolve(
 
 
 def _resolved(triple: Triple, means: Mapping[str, str]) -> Triple:
-    subject, object_ = _meant(triple.subject, means), _meant(triple.object, means)
+    subject, object_ = _canonical_for(triple.subject, means), _canonical_for(triple.object, means)
     if (subject or canonical(triple.subject)) == (object_ or canonical(triple.object)):
         return triple  # "WHO is short for World Health Organization" needs two separate ends
     return msgspec.structs.replace(triple, subject_means=subject, object_means=object_)
 
 
-def _meant(label: str, means: Mapping[str, str]) -> str | None:
+def _canonical_for(label: str, means: Mapping[str, str]) -> str | None:
     name = means.get(label)
     return name if name and name != canonical(label) else None
 

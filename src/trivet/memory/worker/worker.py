@@ -1,7 +1,4 @@
-"""The background worker, a runner for long repairs, and counts of what recalls show.
-
-Counts are written from time to time; losing some does no harm.
-"""
+"""The background worker, a runner for long repairs, and counts of what recalls show."""
 
 from __future__ import annotations
 
@@ -37,9 +34,9 @@ if TYPE_CHECKING:
 READ_WHILE_EMBEDDING = 64
 # The rules read a text of this length in two milliseconds.
 MAX_READ_ON_SAVE_CHARACTERS = 4_000
-# Between looks for jobs of other processes.
+# Seconds between looks for jobs of other processes.
 POLL_SECONDS = 5.0
-# Between attempts to erase purged data, which needs a vacuum or an idle log.
+# Seconds between attempts to erase purged data, which needs a vacuum or an idle log.
 ERASE_PAUSE_SECONDS = 30.0
 # Between renewals of the index file: at least this long, and this many times its duration.
 INDEX_PAUSE_SECONDS = 10.0
@@ -49,10 +46,7 @@ NICE_STEP, MAX_NICE = 10, 19
 
 
 class Worker:
-    """A worker that drains the queues on demand or in the background.
-
-    The graph's language model has its own thread, so that it does not delay embedding.
-    """
+    """A worker that drains the queues on demand or in the background."""
 
     def __init__(
         self,
@@ -154,7 +148,7 @@ class Worker:
     def drain(self, progress: Progress | None = None, insists: bool = True) -> int:
         """Embed what is due, read it by the rules, and return the number embedded.
 
-        With `insists`, a paused endpoint is asked again.
+        With `insists`, ask a paused endpoint again.
         """
         with self._draining:
             if not self._embedding.local:  # an endpoint may be slow, so the rules read first
@@ -271,7 +265,7 @@ class Worker:
             self._store.upkeep.finish_erasing()
 
     def _renew_index(self) -> None:
-        """Rewrite the file that new processes map, in a twentieth of the time."""
+        """Rewrite the file that new processes map, at most a twentieth of the time."""
         started = time.monotonic()
         if started >= self._renew_after:
             self._store.upkeep.renew_index()
@@ -287,10 +281,7 @@ class Worker:
 
 
 def _lower_priority() -> None:
-    """Lower the CPU priority of this thread and those it starts, which only Linux can.
-
-    Otherwise a server took seconds to answer while memories of ten tenants were compared.
-    """
+    """Lower the CPU priority of this thread and those it starts, which only Linux can."""
     if sys.platform == "linux":
         own = os.getpriority(os.PRIO_PROCESS, 0)
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), min(MAX_NICE, own + NICE_STEP))
@@ -322,7 +313,7 @@ class BackgroundTask(Generic[Name]):
                 return False
             self._doing = name
             self._thread = threading.Thread(
-                target=self._do, args=(work,), name="trivet-errand", daemon=True
+                target=self._run_task, args=(work,), name="trivet-errand", daemon=True
             )
             self._thread.start()
         return True
@@ -331,7 +322,7 @@ class BackgroundTask(Generic[Name]):
         if self._thread is not None:
             self._thread.join(timeout=seconds)
 
-    def _do(self, work: Callable[[], object]) -> None:
+    def _run_task(self, work: Callable[[], object]) -> None:
         try:
             work()
         except TrivetError as error:

@@ -23,7 +23,7 @@ class Embedder(Protocol):
 
     @property
     def dimension(self) -> int:
-        """The length of a vector. May call the model."""
+        """The length of a vector; may call the model."""
 
     @property
     def window(self) -> int:
@@ -95,13 +95,11 @@ def _unit_length(matrix: Vectors, source: str) -> Vectors:
 
 @dataclass(frozen=True, slots=True)
 class SimilarityBaseline:
-    """Cosines of unrelated questions and memories."""
-
     mean: float
     deviation: float
 
     def nearness(self, cosine: float) -> float:
-        """Return 0 for texts as similar as unrelated ones, 1 for equal texts, with any model."""
+        """Return 0 for texts as similar as unrelated ones, 1 for equal texts."""
         return (cosine - self.mean) / (1 - self.mean)
 
     def cosine(self, nearness: float) -> float:

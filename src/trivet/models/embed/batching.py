@@ -1,7 +1,4 @@
-"""Batches concurrent queries: while one batch runs, queries that arrive wait for the next.
-
-A single query runs at once in the caller's thread, or in the background with `begin`.
-"""
+"""Batches concurrent queries: while one batch runs, queries that arrive wait for the next."""
 
 from __future__ import annotations
 
@@ -58,8 +55,8 @@ class BatchedQueries:
     def begin(self, text: str) -> Future[Vectors] | None:
         """Start embedding in the background; None if the embedder cannot.
 
-        Waits until the model runs outside the interpreter: otherwise the thread would get the
-        interpreter only when the caller's work is done.
+        Wait until the model runs: otherwise the thread would get the interpreter only when the
+        caller's work is done.
         """
         begun: Callable[[str], Callable[[], Vectors]] | None = getattr(
             self._embedder, "begun", None
@@ -79,7 +76,7 @@ class BatchedQueries:
         except BaseException:  # an interruption must not leave others waiting
             self._hand_over()
             raise
-        self._thread.put(made, partial(self._lead, pending)).wait(WAKING_SECONDS)
+        self._thread.put(made, partial(self._run_batch, pending)).wait(WAKING_SECONDS)
         return made
 
     def embed_query(self, text: str) -> Vectors:
@@ -92,11 +89,11 @@ class BatchedQueries:
         if not pending.is_leader:
             pending.woken.wait()
         if pending.is_leader:
-            return self._lead(pending)
+            return self._run_batch(pending)
         # If a batch fails, each query runs alone.
         return pending.vector if pending.vector is not None else pending.alone()
 
-    def _lead(self, pending: _PendingQuery) -> Vectors:
+    def _run_batch(self, pending: _PendingQuery) -> Vectors:
         with self._guard:
             others = self._waiting[: MAX_BATCH - 1]
             self._waiting = self._waiting[MAX_BATCH - 1 :]
@@ -128,7 +125,7 @@ class BatchedQueries:
             next_query = self._waiting.pop(0)
             next_query.is_leader = True
         if next_query.made is not None:
-            self._thread.put(next_query.made, partial(self._lead, next_query))
+            self._thread.put(next_query.made, partial(self._run_batch, next_query))
         else:
             next_query.woken.set()
 
@@ -172,7 +169,7 @@ class _Thread:
 
 
 def _stop(tasks: _Tasks, thread: threading.Thread) -> None:
-    """Wait briefly for a running model: killing a thread inside it can crash the process."""
+    """Wait briefly for a running model: killing a thread in it can crash the process."""
     tasks.put(None)
     if thread is not threading.current_thread():
         thread.join(STOPPING_SECONDS)

@@ -62,7 +62,7 @@ def _onnx_files(folder: Path, model: Path) -> OnnxFiles:
 
 
 def _onnx_model(folder: Path) -> Path | None:
-    """Prefer model.onnx: other files are often variants for one kind of processor."""
+    """Prefer model.onnx: others are often variants for one processor."""
     usual = (folder / "model.onnx", folder / "onnx" / "model.onnx")
     candidates = [*usual, *sorted(folder.glob("onnx/model*.onnx"))]
     return next((path for path in candidates if path.is_file()), None)
@@ -119,10 +119,7 @@ def _identity(folder: Path) -> str:
 
 
 def _fingerprint(folder: Path) -> str:
-    """Hash configuration files, and the size and both ends of weights, which can be gigabytes.
-
-    Further training changes every tensor, so a MiB at each end distinguishes models.
-    """
+    """Hash configuration files, and the size and both ends of weights, which can be gigabytes."""
     digest = hashlib.sha256()
     for path in _identifying_files(folder):
         digest.update(f"{path.relative_to(folder)}:{path.stat().st_size}\n".encode())
@@ -158,8 +155,6 @@ SENTENCE_MAX_TOKENS = 512
 
 
 class SentenceEmbedder:
-    """An embedder over the sentence-transformers library, loaded on first use."""
-
     local = True
 
     def __init__(self, folder: Path, identity: str) -> None:

@@ -25,14 +25,14 @@ ANY_KEY = "TRIVET_EMBED_API_KEY"
 BATCH_TEXTS = 64
 # Tokens per request; the strictest documented limit is 120,000.
 BATCH_TOKENS = 100_000
-# Many small models reject or cut texts over 512 tokens; larger windows are opt-in.
+# Many small models reject or cut texts over 512 tokens; a larger window must be set.
 DEFAULT_WINDOW = 500
 # English has about 4 bytes per token and Chinese 3.
 BYTES_PER_TOKEN = 3
 
 
 class HostedEmbedder(ABC):
-    """Client of one endpoint. Without its API key, recall still works by words."""
+    """Client of one endpoint; without its API key, recall still works by words."""
 
     local = False
 
@@ -156,8 +156,6 @@ class OpenAIEmbedder(HostedEmbedder):
 
 
 class VoyageEmbedder(HostedEmbedder):
-    """Voyage AI, with different vectors for queries and documents."""
-
     def __init__(self, spec: Spec, **limits: Any) -> None:
         super().__init__(
             spec,
@@ -181,8 +179,6 @@ class VoyageEmbedder(HostedEmbedder):
 
 
 class CohereEmbedder(HostedEmbedder):
-    """Cohere (API version 2), with different vectors for queries and documents."""
-
     def __init__(self, spec: Spec, **limits: Any) -> None:
         super().__init__(
             spec,

@@ -1,8 +1,7 @@
 """An embedder over ONNX files: the bundled model, or any folder that `folder.py` supports.
 
 Texts are not batched: dynamic int8 quantization uses one scale per layer input, so a text's vector
-would depend on its batch (cosine .991 between alone and in a batch of 64). Single texts on two
-threads are also 1.15 times as fast as the best padded batch (2 cores).
+would depend on its batch (cosine .991 between alone and in a batch of 64).
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ OURS = WEIGHTS / "embedder"
 
 @dataclass(frozen=True, slots=True)
 class OnnxFiles:
-    """A model on disk. A `dimension` of None is read from the model."""
+    """A model on disk; a `dimension` of None is read from the model."""
 
     identity: str
     model: Path
@@ -93,10 +92,7 @@ class OnnxEmbedder:
         return self._begun(text)()
 
     def begun(self, text: str) -> Callable[[], Vectors]:
-        """Tokenize the query and return the function that runs the model.
-
-        That part, and opening the model if needed, runs mostly outside the interpreter.
-        """
+        """Tokenize the query and return the function that runs the model."""
         if self._opened is None:
             return lambda: self._begun(text)()
         return self._begun(text)
@@ -166,7 +162,7 @@ def bundled() -> OnnxEmbedder:
 
 @cache
 def _shared(files: OnnxFiles) -> OnnxEmbedder:
-    """Shared by the stores of a process: opening takes 0.25 s and 80 MB."""
+    """Share the model among the stores of a process: opening takes 0.25 s and 80 MB."""
     return OnnxEmbedder(files)
 
 

@@ -36,7 +36,7 @@ HOSTED_FORM = re.compile(r"(?P<model>[^#]+?)(@(?P<url>https?://[^#]*))?(#(?P<opt
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How a kind is written, and the `module:name` that opens it."""
+    """The spelling of a kind, and the `module:name` that opens it."""
 
     written: str
     opens: str = ""
@@ -128,7 +128,7 @@ class Spec:
 
 
 def without_address(identity: str) -> str:
-    """Return an identity without the address that earlier releases stored."""
+    """Drop the address that earlier releases stored in an identity."""
     kind, _, rest = identity.partition(":")
     parts = (
         HOSTED_FORM.fullmatch(rest) if kind in KINDS and KINDS[kind].follows == "model" else None
@@ -184,8 +184,8 @@ def load(spec: str | Spec = DEFAULT) -> Embedder | None:
 def open_soon(spec: str) -> None:
     """Open the bundled model in a thread if `spec` names it, while the program loads.
 
-    Imports happen in the caller's thread: if it is interrupted while importing, another importing
-    thread would wait forever. The thread is no daemon: killing it inside the runtime can crash the
+    The caller's thread imports: if it is interrupted while importing, another importing thread
+    would wait forever. The thread is no daemon: killing it inside the runtime can crash the
     process.
     """
     if spec == DEFAULT:
@@ -210,7 +210,6 @@ def shipped(identity: str) -> Embedder | None:
 def is_upgrade(spec: str, stored_spec: str, identity: str) -> bool:
     """Return whether `spec` is the successor of the bundled model of that identity.
 
-    Only later releases know successors, so two releases that share a store never move it back and
-    forth.
+    Only later releases know it, so two releases never move a store back and forth.
     """
     return spec == DEFAULT and stored_spec in (DEFAULT, STOCK) and identity in EARLIER_BUNDLED

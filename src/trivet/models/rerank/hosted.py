@@ -68,8 +68,6 @@ class EndpointReranker(ABC):
 
 
 class CohereReranker(EndpointReranker):
-    """Cohere's reranker, whose format Jina shares."""
-
     def __init__(
         self, spec: RerankSpec, default_url: str = COHERE_URL, key_variable: str = "COHERE_API_KEY"
     ) -> None:

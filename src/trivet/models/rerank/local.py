@@ -1,8 +1,7 @@
 """Cross-encoders on disk: bundled, ONNX folders, or the sentence-transformers library.
 
-Pairs run one at a time, longest first. Padded batches took 1.0 to 2.0 times as long (2 cores, int8,
-20 pairs), and as dynamic int8 uses one scale per batch, a pair's score moved by up to a third of
-the scores' deviation.
+Pairs run one at a time: padded batches took 1.0 to 2.0 times as long (2 cores, int8, 20 pairs), and
+moved a score by up to a third of the scores' deviation.
 """
 
 from __future__ import annotations
@@ -53,8 +52,6 @@ class RerankerFiles:
 
 
 class OnnxReranker:
-    """A reranker that opens its model on the first query."""
-
     local = True
 
     def __init__(self, files: RerankerFiles) -> None:
@@ -133,7 +130,7 @@ class _Pairs:
 
 @cache
 def _shared_tokenizer() -> Any:
-    """Shared by all bundled rerankers: it takes 6 MB, and is thread-safe."""
+    """Share the tokenizer among all bundled rerankers: it takes 6 MB."""
     return open_tokenizer(SHARED / "tokenizer.json")
 
 
@@ -154,7 +151,7 @@ def _mapped(run: Any, order: Sequence[int]) -> list[float]:
 
 @cache
 def _pool(process: int) -> ThreadPoolExecutor:
-    """Shared, because each text being read takes tens of megabytes.
+    """Share the threads, because each text being read takes tens of megabytes.
 
     Keyed by process id: a forked process has none of its parent's threads.
     """
@@ -204,7 +201,7 @@ def bundled(folder: str) -> OnnxReranker:
 
 @cache
 def _shared(files: RerankerFiles) -> OnnxReranker:
-    """Shared by the stores of a process, because opening is slow."""
+    """Share the model among the stores of a process, because opening is slow."""
     return OnnxReranker(files)
 
 
@@ -231,13 +228,11 @@ def open_folder(name: str) -> Reranker:
     raise RerankerError(f"{folder} holds no reranker: expected model.onnx and tokenizer.json")
 
 
-# Between two checks of the time limit.
+# Pairs between two checks of the time limit.
 PAIRS_AT_ONCE = 8
 
 
 class SentenceReranker:
-    """A reranker over the sentence-transformers library, loaded on first use."""
-
     local = True
 
     def __init__(self, folder: Path) -> None:

@@ -64,7 +64,7 @@ KINDS: Mapping[str, Kind] = {
     "jina": Kind("jina:MODEL[@URL]", "trivet.models.rerank.hosted:JinaReranker", "model"),
     "tei": Kind("tei:URL", "trivet.models.rerank.hosted:TeiReranker", "url"),
 }
-# For a reranker of the settings.
+# Share of the blend for a reranker of the settings.
 BLEND = 0.5
 TOP = 20
 DEEPEST = 200
@@ -132,8 +132,6 @@ def load(spec: RerankSpec) -> Reranker:
 
 
 class Rerankers:
-    """The rerankers of a process, loaded on first use."""
-
     def __init__(self, setting: RerankSpec) -> None:
         self.setting = setting
         self._loaded: dict[str, Reranker] = {}
@@ -144,7 +142,7 @@ class Rerankers:
             self.named(setting.kind)  # reports an unusable setting when the store is opened
 
     def named(self, kind: str) -> Reranker:
-        """Return a preset's reranker, or the one of the settings for any other name."""
+        """Return a preset's reranker, or the one of the settings."""
         name = self._name(kind)
         with self._lock:
             if name not in self._loaded:

@@ -119,7 +119,7 @@ MAX_SCORE = 1e300
 
 
 def check(ranking: Ranking) -> None:
-    """Raise LegFailed unless scores are finite, above the floor and sorted, and ids are unique."""
+    """Raise LegFailed unless scores are finite, above the floor and sorted, and ids unique."""
     floor, candidates = ranking.floor, ranking.candidates
     if not -MAX_SCORE <= floor <= MAX_SCORE:
         raise LegFailed(

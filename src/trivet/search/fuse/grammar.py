@@ -24,7 +24,7 @@ MAX_PLAIN_INTEGER = 10**15
 
 
 class Options(Mapping[str, Scalar]):
-    """An immutable, hashable mapping; equality ignores the order."""
+    """An immutable, hashable mapping that compares equal in any order."""
 
     __slots__ = ("_items",)
 
@@ -49,7 +49,7 @@ class Options(Mapping[str, Scalar]):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One step of a recipe, which prints to text that parses back to an equal value."""
+    """One step of a recipe, whose text parses back to an equal value."""
 
     name: str
     arguments: tuple[Scalar, ...] = ()

@@ -1,8 +1,8 @@
 """Score normalization and fusion methods.
 
-A memory that a leg did not return gets the leg's floor, normalized and clamped to the range of the
-normalized scores. Unclamped, a z-score would put a cosine floor of -1 some 28 deviations below the
-list and bury every memory that only the other leg found.
+A memory that a leg did not return gets the leg's floor, clamped to the range of its scores.
+Unclamped, a z-score would put a cosine floor of -1 some 28 deviations below the list and bury every
+memory that only the other leg found.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def dbsf(ranking: Ranking) -> Normalised:
 def spread(ranking: Ranking) -> Normalised:
     """Divide distances from the mean by the mean's height above the floor; missing is the last hit.
 
-    Unlike a z-score, this gives little influence to a leg whose best hits barely stand out. Equal
-    hits are 0, missing -1.
+    Unlike a z-score, this mutes a leg whose best hits barely stand out. Equal hits are 0, missing
+    -1.
     """
     scores = _scores(ranking)
     if scores[0] == scores[-1]:
@@ -144,7 +144,7 @@ Row = Sequence[Contribution]
 
 
 def weighted_sums(rows: Sequence[Row]) -> list[float]:
-    """Sum each memory's weighted scores, rounded once so that reordered equal terms stay tied."""
+    """Sum each memory's weighted scores, rounded once: reordered equal terms stay tied."""
     by_leg = [[part.weight * part.normalised for part in leg] for leg in zip(*rows, strict=True)]
     return list(map(math.fsum, zip(*by_leg, strict=True)))
 
@@ -183,7 +183,7 @@ class Method:
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
 
 
-def _is_k(value: Scalar) -> bool:
+def _is_valid_k(value: Scalar) -> bool:
     return not isinstance(value, str) and value >= 0
 
 
@@ -215,7 +215,7 @@ def _part(norm: str, ranking: Ranking, weight: float) -> Part:
 
 
 def _by_saturation(options: Options, legs: Sequence[Weighted]) -> Combination:
-    """A memory that no leg with a `half` returned is multiplied by `without`."""
+    """Multiply a memory by `without` if no leg with a `half` returned it."""
     halves = [float(options.get(f"half.{ranking.leg}", options["half"])) for ranking, _ in legs]
     parts = tuple(
         _saturated(half, *weighted) if half else _part("unit", *weighted)
@@ -254,7 +254,11 @@ _methods: dict[str, Method] = {
         Method(
             "rrf",
             _by_rank,
-            {"k": Parameter(CLASSIC_K, _is_k, expected="a number of 0 or more", per_leg=True)},
+            {
+                "k": Parameter(
+                    CLASSIC_K, _is_valid_k, expected="a number of 0 or more", per_leg=True
+                )
+            },
         ),
         Method(
             "convex",
@@ -272,7 +276,7 @@ _methods: dict[str, Method] = {
             "saturation",
             _by_saturation,
             {
-                "half": Parameter(0.0, _is_k, expected="a number of 0 or more", per_leg=True),
+                "half": Parameter(0.0, _is_valid_k, expected="a number of 0 or more", per_leg=True),
                 "without": Parameter(0.72, _is_share, expected="a number from 0 to 1"),
             },
         ),

@@ -28,7 +28,7 @@ def _search(query: LegQuery) -> Ranking:
 
 
 def _floor(query: LegQuery, model: Model, found: list[Candidate]) -> float:
-    """Fusion uses heights above the floor: a model whose cosines are all high needs a high one."""
+    """Use a high floor for a model whose cosines are all high."""
     own = max(FLOOR, query.embedding.floor(model))
     return min(own, found[-1].score) if found else own
 
@@ -39,7 +39,7 @@ def _nearest(query: LegQuery, model: Model) -> list[Candidate]:
     return query.store.vectors.search(model, vector, query.filter, recipe.depth, recipe.chance)
 
 
-def _told(part: Contribution, why: Why) -> str:
+def _explain(part: Contribution, why: Why) -> str:
     if part.estimated:
         return f"cosine about {part.score:.2f}, estimated from its words because it has no vector"
     return f"cosine {part.score:.2f}"
@@ -62,7 +62,7 @@ DENSE = Leg(
         f"{NAME}_top": "best",
     },
     unit="cosine, -1 to 1",
-    told=_told,
+    explain=_explain,
     resting=lambda query: query.embedding.resting(query.question.text),
     late=lambda query: query.embedding.late(),
 )

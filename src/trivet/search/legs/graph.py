@@ -55,7 +55,7 @@ def _no_hits_reason(query: LegQuery, ranking: Ranking) -> str | None:
     return "the query names no concept the graph knows"
 
 
-def _told(part: Contribution, why: Why) -> str:
+def _explain(part: Contribution, why: Why) -> str:
     """Format a path: query -> Acme -> #0199c2f4…1a2b -> Berlin -> this."""
     return " -> ".join(("query", *map(_stop, why.path), "this")) if why.path else ""
 
@@ -85,7 +85,7 @@ GRAPH = Leg(
     steps=("walk", "bm25"),  # the certainty of a name depends on how many memories hold its words
     features={f"{NAME}_raw": "normalised", f"{NAME}_rank": "place"},
     norm="raw",
-    told=_told,
+    explain=_explain,
     paths=_paths,
     no_hits_reason=_no_hits_reason,
     note=_note,

@@ -23,7 +23,7 @@ MAX_NAME_WORDS = 7
 MAX_QUERY_WORDS = 48
 # Hits are measured by their height above this rank; deeper ranks differ by noise.
 BASELINE_RANK = 50
-# Total concept weight at which the concepts' own share of the start is halved.
+# Total concept weight that halves the concepts' own share of the start.
 HALF_SHARE_WEIGHT = 0.1
 
 Span = tuple[int, int]
@@ -81,7 +81,7 @@ def named_concepts(query: LegQuery) -> dict[int, float]:
 
 
 def _forms(words: Sequence[str]) -> tuple[str, ...]:
-    """Match several words exactly; allow a single one another spelling."""
+    """Match several words exactly, a single one also in another spelling."""
     if len(words) > 1:
         return (form(" ".join(words)),)
     word = words[0]
@@ -103,7 +103,7 @@ def _not_overlapping(spans: Sequence[Span], length: int) -> list[Span]:
 def _certainty(
     store: Store, alone: Mapping[str, NamedConcept], filter: Filter, bm25: Bm25
 ) -> dict[str, float]:
-    """Return the share of a word's holders that use it as a concept: high for `postgres`."""
+    """Return the share of a word's holders that use it as a concept."""
     terms = {word: analyse(word) for word in alone}
     holders = store.lexical.holders(
         sorted({term for found in terms.values() for term in found}), filter, bm25

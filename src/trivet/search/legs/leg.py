@@ -1,6 +1,6 @@
 """The definition of a leg, and the table of legs.
 
-A new leg is a file in this folder and a line in `registry.py`; no other code names one.
+A new leg is a file in this folder and a line in `registry.py`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ Measure = Literal["score", "log_score", "normalised", "place", "gap", "silent", 
 
 @dataclass(frozen=True, slots=True)
 class LegQuery:
-    """The input of a leg."""
-
     store: Store
     embedding: Embedding
     question: Question
@@ -68,7 +66,8 @@ class Leg:
     # Work done while waiting for other legs; its result goes to `prepared`.
     prepare: Callable[[LegQuery], Any] | None = None
     needs_embedder: bool = False
-    # Scores the memory's own text, as a reranker does; otherwise reranking keeps the leg's part.
+    # Whether it scores the memory's own text, as a reranker does; if not, reranking keeps the leg's
+    # part.
     reads_text: bool = True
     finds_exact_matches: bool = False
     # Weight of its order when a graph walk chooses its start.
@@ -81,7 +80,7 @@ class Leg:
     # Unit of its scores, for the axis of a plot.
     unit: str = "its own unit"
     # Text that explains a hit, such as "cosine 0.41".
-    told: Callable[[Contribution, Why], str] = lambda part, why: ""
+    explain: Callable[[Contribution, Why], str] = lambda part, why: ""
     paths: Callable[[LegQuery, Ranking, Sequence[str]], Mapping[str, tuple[PathStep, ...]]] = (
         _no_paths
     )

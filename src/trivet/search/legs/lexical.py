@@ -38,7 +38,7 @@ def _required(question: Question) -> tuple[str, ...]:
     )
 
 
-def _told(part: Contribution, why: Why) -> str:
+def _explain(part: Contribution, why: Why) -> str:
     return f"matched: {', '.join(why.matched_words)}" if why.matched_words else ""
 
 
@@ -58,5 +58,5 @@ LEXICAL = Leg(
         f"{NAME}_silent": "silent",
     },
     unit="BM25, no unit",
-    told=_told,
+    explain=_explain,
 )

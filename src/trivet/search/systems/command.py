@@ -1,7 +1,4 @@
-"""External systems that are programs: run per query, they print JSON or lines of `rg` or `grep`.
-
-A program is limited in time and output, and its process group is killed at the end.
-"""
+"""External systems that are programs: run per query, they print JSON or lines of `rg` or `grep`."""
 
 from __future__ import annotations
 
@@ -32,9 +29,10 @@ from trivet.search.systems.messages import (
 from trivet.settings.systems import WORDS, ExternalSystem
 
 CHUNK_BYTES = 64 * 1024
-# The end of stderr shows what failed.
+# Bytes of stderr to keep: its end shows what failed.
 COMPLAINT_BYTES = 4_096
-# No keys or passwords; a system's `environment` names others it needs.
+# Variables that a program inherits: no keys or passwords. A system's `environment` names others it
+# needs.
 ENVIRONMENT = (
     "PATH",
     "HOME",
@@ -107,7 +105,7 @@ class Program:
                 continue  # the program no longer reads its input
 
     def send(self, data: bytes) -> None:
-        """Queue bytes for stdin, written while output is read, so that neither side blocks."""
+        """Queue bytes for stdin, written while output is read."""
         if data and not self._unsent:
             self._selector.register(self._stdin, selectors.EVENT_WRITE)
         self._unsent += data
@@ -129,7 +127,7 @@ class Program:
         return bytes(line)
 
     def complaint(self) -> SystemFailed | None:
-        """Wait for the end; return an error if the exit status is not 0."""
+        """Wait for the end; return an error unless the exit status is 0."""
         try:
             code = self._process.wait(self._seconds_left())
         except subprocess.TimeoutExpired:
@@ -194,7 +192,7 @@ _matching_line = re.compile(r"(?P<path>.+?):(?P<line>[0-9]{1,9}):(?P<text>.*)", 
 
 
 def ask_command(system: ExternalSystem, asked: SystemQuery, end: float) -> Iterable[RawHit]:
-    """Run the program and yield its hits; without a placeholder, the query goes to stdin."""
+    """Run the program and yield its hits; without a placeholder, stdin gets the query."""
     if not asked.words and any(WORDS in part for part in system.command):
         return ()  # an empty regular expression would match everything
     command = filled_arguments(system.command, system, asked)

@@ -29,7 +29,7 @@ from trivet.types import LegHealth
 
 # Concurrent requests per system; further recalls wait, within the system's time limit.
 MAX_CONCURRENT_REQUESTS = 4
-# After its time limit, wait this long for a request before giving it up.
+# Seconds to wait for a request after its time limit before giving it up.
 GRACE_SECONDS = 0.5
 MAX_REASON_CHARACTERS = 300
 MAX_QUOTED_CHARACTERS = 300
@@ -52,7 +52,7 @@ class SystemAnswer(msgspec.Struct, frozen=True):
     quoted: str = ""
 
 
-class _Silent(EmbedderError):
+class _NoReply(EmbedderError):
     def __init__(self, failure: Exception, hung: bool) -> None:
         super().__init__(str(failure), "hung" if hung else "down")
         self.failure = failure
@@ -152,7 +152,7 @@ class Systems:
                 future.set_result(self._breakers[name].call(ask))
             finally:
                 self._places[name].release()
-        except _Silent as silent:
+        except _NoReply as silent:
             future.set_exception(silent.failure)
         except Exception as error:  # noqa: BLE001 - raised in the caller
             future.set_exception(
@@ -171,7 +171,7 @@ class Systems:
             raw = self._ask(name, system, open_other)(system, asked, end)
             return reply_of(raw, system, self._names[name])
         except Exception as error:
-            raise _Silent(error, hung=time.monotonic() >= end) from error
+            raise _NoReply(error, hung=time.monotonic() >= end) from error
 
     def _breaker(
         self, name: str, system: ExternalSystem, open_other: Callable[[ExternalSystem], OpenTrivet]
@@ -193,14 +193,14 @@ class Systems:
         self, name: str, system: ExternalSystem, open_other: Callable[[ExternalSystem], OpenTrivet]
     ) -> Ask:
         if system.kind != "trivet":
-            return _way(system.kind)
+            return _client_for(system.kind)
         with self._guard:
             if name not in self._others:
                 self._others[name] = open_other(system)
             return self._others[name].ask
 
 
-def _way(kind: Kind) -> Ask:
+def _client_for(kind: Kind) -> Ask:
     """Import a client on first use: most recalls ask no system."""
     if kind == "command":
         from trivet.search.systems.command import ask_command as ask

@@ -26,6 +26,7 @@ ID_CHARACTERS = 2_000
 # Without scores, a hit scores 10 / (10 + rank).
 PLACE_CONSTANT = 10.0
 
+_NOTICE = re.compile(r"Text inside memory-data tags with nonce ([0-9a-f]{12}) was stored earlier\.")
 _control = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _unprintable = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -35,7 +36,7 @@ RawHit = dict[str, Any]
 class SystemFailed(Exception):
     """A request without a usable answer; `quoted` is the system's own, untrusted text.
 
-    The message is shown to agents, `quoted` only by `trivet doctor`.
+    Agents see the message, and only `trivet doctor` shows `quoted`.
     """
 
     def __init__(self, message: str, quoted: str = "") -> None:
@@ -210,7 +211,7 @@ _special = re.compile(r"[\\.\[{()*+?^$|]")
 def filled_arguments(
     command: Sequence[str], system: ExternalSystem, asked: SystemQuery
 ) -> list[str]:
-    """Return a program's arguments; a query loses leading dashes, so it cannot become an option."""
+    """Return a program's arguments; a query loses leading dashes, which would make it an option."""
     values = {**_values(system, asked), QUERY: asked.query.lstrip("- \t\n")}
     return [_filled(part, values) for part in command]
 
@@ -249,7 +250,7 @@ def _filled(text: str, values: dict[str, str]) -> str:
 
 
 def auth_headers(system: ExternalSystem) -> dict[str, str]:
-    """Return the header with the key, read from the environment because settings are shown."""
+    """Return the header with the key, read from the environment."""
     if not system.key_env:
         return {}
     key = os.environ.get(system.key_env, "")
@@ -337,3 +338,26 @@ def _plain(uri: str) -> str:
     while uri.startswith("./"):
         uri = uri[2:]
     return uri
+
+
+def markers(nonce: str) -> tuple[str, str]:
+    """Return the marks around stored text in MCP answers."""
+    return f"<memory-data nonce={nonce}>", f"</memory-data nonce={nonce}>"
+
+
+def unmarked(answer: Any) -> Any:
+    """Remove the marks from another Trivet's answer."""
+    notice = answer.get("notice") if isinstance(answer, dict) else None
+    found = _NOTICE.match(notice) if isinstance(notice, str) else None
+    return _bare(answer, markers(found[1])) if found else answer
+
+
+def _bare(value: Any, around: tuple[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {_bare(name, around): _bare(inner, around) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_bare(inner, around) for inner in value]
+    before, after = around
+    if isinstance(value, str) and value.startswith(before):
+        return value.removeprefix(before).removesuffix(after)
+    return value

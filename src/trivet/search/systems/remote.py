@@ -1,8 +1,7 @@
 """External systems over HTTP, and tools of MCP servers.
 
-Redirects are refused: they would send key and query to an undeclared address. MCP over a program's
-pipes is written here, because the SDK's transport gives a hung server four more seconds and reads
-lines of any length.
+Redirects are refused: they would send key and query to an undeclared address. The SDK's MCP client
+is not used: it gives a hung server four more seconds and reads lines of any length.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import anyio
 import httpx2
 
 from trivet.search.systems.command import Program
-from trivet.search.systems.markers import unmarked
 from trivet.search.systems.messages import (
     RawHit,
     SystemFailed,
@@ -27,6 +25,7 @@ from trivet.search.systems.messages import (
     filled_address,
     filled_value,
     raw_hits,
+    unmarked,
 )
 from trivet.settings.systems import ExternalSystem
 
@@ -38,7 +37,7 @@ def ask_http(system: ExternalSystem, asked: SystemQuery, end: float) -> Iterable
 
 
 async def _answer(system: ExternalSystem, asked: SystemQuery, end: float) -> bytes:
-    """The time limit covers the whole answer, so that a slow stream cannot extend it."""
+    """Limit the time of the whole answer, so that a slow stream cannot extend it."""
     with anyio.move_on_after(max(0.0, end - time.monotonic())):
         try:
             return await _received(system, asked)

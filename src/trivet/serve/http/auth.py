@@ -1,6 +1,6 @@
 """Checks before a request reaches its endpoint: host, origin, API key and limits.
 
-Host and origin checks stop DNS rebinding. Every path needs a key unless it is listed as public.
+Host and origin checks stop DNS rebinding.
 """
 
 from __future__ import annotations
@@ -81,10 +81,10 @@ def _name(host: str) -> str:
 HEALTH = frozenset(("/healthz", "/readyz"))
 PUBLIC_PATHS = HEALTH | {"/", "/docs", "/openapi.json"}
 MAX_KEY_CHARACTERS = 1000
-# Clients waiting for changes. Each costs a socket and a coroutine.
+# Clients that may wait for changes. Each costs a socket and a coroutine.
 MAX_WAITING = 2_000
 READ_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
-# One key may use 1/4 of the concurrent requests.
+# At least this many keys share the concurrent requests.
 MIN_KEYS_TO_FILL = 4
 NO_KEY = (
     "This request needs a key: send the header Authorization: Bearer KEY. "

@@ -1,7 +1,6 @@
 """Limits on request rates, worker threads and idle connections.
 
 Three thread pools ("lanes") keep writes and authentication from waiting behind slow recalls.
-Connections close on slow headers (slowloris), unread answers, or idleness while the server is full.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ logger = logging.getLogger("trivet.serve.http")
 
 
 class ThreadPool:
-    """Worker threads by lane. Leases taken during a task end with it."""
+    """Worker threads by lane; leases taken during a task end with it."""
 
     def __init__(self, threads: int, seconds: float) -> None:
         sizes: dict[Lane, int] = {"read": threads, "write": threads, "door": AUTH_THREADS}
@@ -95,8 +94,7 @@ class ThreadPool:
         work.add_done_callback(_log_late_failure)
         raise WorkTimedOut(
             f"The work is not finished after {self._seconds:g} s. The server will finish it; "
-            "check later, "
-            "or send the request again with the same Idempotency-Key."
+            "check later, or send the request again with the same Idempotency-Key."
         )
 
     def close(self, seconds: float) -> bool:
@@ -117,18 +115,18 @@ def _log_late_failure(work: Future[T]) -> None:
         logger.warning("Work that outlived its request failed: %s", type(error).__name__)
 
 
-# Headers are a few kilobytes.
+# Seconds for the headers, a few kilobytes.
 HEAD_SECONDS = 10.0
 # Each costs a file descriptor and memory. Beyond this, idle ones close.
 MAX_CONNECTIONS = 2_000
 # Closed per sweep, so that a flood does not sort the idle ones for each connection.
 IDLE_CLOSED_AT_ONCE = 50
-# For the rest of an answer that the client does not read.
+# Seconds to keep the rest of an answer that the client does not read.
 UNREAD_SECONDS = 60.0
 
 
 class LimitedConnection(H11Protocol):
-    """uvicorn's h11 connection with a time limit on every wait between requests."""
+    """uvicorn's h11 connection with a time limit on every wait."""
 
     _limit: asyncio.TimerHandle | None = None
     _idle_since = 0.0
@@ -183,7 +181,7 @@ class LimitedConnection(H11Protocol):
         return self.client[0] if self.client else ""
 
     def _make_room(self) -> bool:
-        """Close the longest-idle connections of the address that has the most."""
+        """Close the longest-idle connections of the address with the most."""
         idle = [
             one
             for one in self.connections
@@ -196,7 +194,7 @@ class LimitedConnection(H11Protocol):
             (one for one in idle if one._address == greedy), key=lambda one: one._idle_since
         )
         for one in theirs[:IDLE_CLOSED_AT_ONCE]:
-            # Now: its connection_lost runs only after those arriving.
+            # At once: its connection_lost runs only after new connections have arrived.
             self.connections.discard(one)
             one.transport.abort()
         return True

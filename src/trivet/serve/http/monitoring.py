@@ -1,7 +1,6 @@
 """Prometheus metrics, the request log and the health checks.
 
-Metric labels never contain text from users. The request log is the outermost middleware and turns
-every error into an answer.
+Metric labels never contain text from users.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ from trivet.serve.http.errors import failure_response, problem_response
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 # Shared by the workers. prometheus_client reads it on import.
 METRICS_FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-# From a short listing to a large import.
+# Histogram buckets, from a short listing to a large import.
 _SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60)
 
 
@@ -56,11 +55,7 @@ _LABELS = ("purpose", "model")
 
 
 class Metrics:
-    """Metrics of one server.
-
-    Workers count together, and any of them reports the sum. Figures of a single process, such as
-    its memory, are left out then.
-    """
+    """Metrics of one server; workers count together, and any of them reports the sum."""
 
     def __init__(self, load: RecallLoad) -> None:
         together = METRICS_FOLDER_VARIABLE in os.environ
@@ -277,7 +272,7 @@ class RequestLog:
         except Exception as error:
             log_failure(f"Request {exchange.id}", error)
             if exchange.status is not None:
-                raise  # the answer has started: all that is left is to break it off
+                raise  # the answer has started, so only breaking the connection is left
             await failure_response(exchange.id)(scope, receive, exchange.send)
 
 

@@ -1,4 +1,4 @@
-"""The server process: listening socket, uvicorn, logs and graceful shutdown.
+"""The HTTP server: the application, its socket, uvicorn, logs and graceful shutdown.
 
 `BackgroundServer` runs the same server in a thread, for `trivet open`.
 """
@@ -12,22 +12,142 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from types import FrameType
 
 import msgspec
 import uvicorn
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from trivet.errors import InvalidInput, StoreError
+from trivet.errors import InvalidInput, StoreError, TrivetError
 from trivet.memory.engine import Shared
-from trivet.serve.http.app import build_app
-from trivet.serve.http.endpoints.page import SignInLinks, link_to
-from trivet.serve.http.endpoints.sync import WorkerPeers
-from trivet.serve.http.limits import LimitedConnection
+from trivet.serve.http.auth import LOOPBACK_NAMES, Authentication, HostCheck, is_loopback
+from trivet.serve.http.endpoints.endpoint import ServerContext, endpoint_routes
+from trivet.serve.http.endpoints.export_import import Streams, export_import_endpoints
+from trivet.serve.http.endpoints.mcp import McpEndpoint
+from trivet.serve.http.endpoints.openapi import reference_routes
+from trivet.serve.http.endpoints.page import SignInLinks, link_to, page_routes
+from trivet.serve.http.endpoints.sync import ChangeNotifier, WorkerPeers, sync_routes
+from trivet.serve.http.endpoints.verbs import extra_endpoints, verb_endpoints
+from trivet.serve.http.errors import RouteNotFound, problem_response
+from trivet.serve.http.limits import LimitedConnection, ThreadPool
+from trivet.serve.http.monitoring import Metrics, RequestLog, health_routes
 from trivet.serve.http.tenants import Tenants
 from trivet.settings import Settings
+
+logger = logging.getLogger("trivet.serve.http")
+
+
+def build_app(
+    tenants: Tenants,
+    settings: Settings,
+    host: str = "127.0.0.1",
+    links: SignInLinks | None = None,
+    neighbours: WorkerPeers | None = None,
+) -> Starlette:
+    """Build the application, which closes its tenants' stores at shutdown.
+
+    `links` sign in to the page; `neighbours` are the server's other workers.
+    """
+    others = neighbours or WorkerPeers()
+    metrics = Metrics(tenants.load)
+    context = ServerContext(
+        tenants, ThreadPool(settings.server_threads, settings.server_request_seconds), settings
+    )
+    streams = Streams()
+    agents = McpEndpoint(context)
+    news = ChangeNotifier(context, others)
+
+    @asynccontextmanager
+    async def running(app: Starlette) -> AsyncIterator[None]:
+        async with agents.running():
+            with others.listening(news.heard):
+                yield
+        if _finished(context, streams):
+            tenants.close()
+        else:  # running work still uses the stores; the end of the process closes both
+            app.state.unfinished = True
+
+    app = Starlette(
+        lifespan=running,
+        routes=[
+            *_api_routes(context, streams, metrics),
+            agents.address(),
+            *page_routes(context, links or SignInLinks()),
+            *sync_routes(context, news),
+        ],
+        middleware=_middleware(context, metrics, news, host),
+        exception_handlers={HTTPException: _no_route, TrivetError: _refused},
+    )
+    app.router.redirect_slashes = False  # a path with a trailing slash is unknown
+    app.state.unfinished = False
+    app.state.news = news
+    return app
+
+
+def _finished(context: ServerContext, streams: Streams) -> bool:
+    seconds = context.settings.server_shutdown_seconds
+    done = [streams.close(seconds), context.pool.close(seconds)]
+    if not all(done):
+        logger.error("Requests were still running after %s s; they are cut off.", seconds)
+    return all(done)
+
+
+def _api_routes(context: ServerContext, streams: Streams, metrics: Metrics) -> list[BaseRoute]:
+    endpoints = (
+        *extra_endpoints(context),
+        *verb_endpoints(context),
+        *export_import_endpoints(context, streams),
+    )
+    return [
+        *endpoint_routes(endpoints),
+        *health_routes(context, metrics),
+        *reference_routes(endpoints),
+    ]
+
+
+def _middleware(
+    context: ServerContext, metrics: Metrics, news: ChangeNotifier, host: str
+) -> list[Middleware]:
+    settings = context.settings
+    own = is_loopback(host)
+    names = (*LOOPBACK_NAMES, *settings.server_hosts) if own else settings.server_hosts
+    return [
+        Middleware(RequestLog, metrics=metrics, seconds=settings.server_request_seconds),
+        Middleware(HostCheck, names=names),
+        Middleware(
+            Authentication,
+            tenants=context.tenants,
+            pool=context.pool,
+            metrics=metrics,
+            settings=settings,
+            news=news,
+        ),
+    ]
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, TrivetError)
+    return problem_response(error, request.state.request_id)
+
+
+async def _no_route(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 405:
+        message = f"{request.method} is not allowed here; see the header Allow."
+    else:
+        message = "There is nothing at this address. GET /openapi.json lists all addresses."
+    return problem_response(
+        RouteNotFound(error.status_code, message, error.headers or {}), request.state.request_id
+    )
+
 
 MAX_ARENAS = 2
 # M_ARENA_MAX in malloc.h.
@@ -37,10 +157,9 @@ _USER_VARIABLE = "MALLOC_ARENA_MAX"
 
 
 def limit_arenas() -> bool:
-    """Limit glibc's memory arenas, before threads start, and return whether it worked.
+    """Limit glibc's memory arenas before threads start; return whether it worked.
 
-    glibc keeps freed memory in up to eight arenas per core; Python runs one of a server's twenty
-    threads at a time.
+    glibc keeps freed memory in up to eight arenas per core.
     """
     if os.name != "posix" or _USER_VARIABLE in os.environ:
         return False
@@ -58,7 +177,7 @@ MAX_PORTS_TRIED = 100
 
 
 class Server(uvicorn.Server):
-    """uvicorn server that ends gracefully at the first signal and at once at the second."""
+    """uvicorn server that ends gracefully at the first signal, at once at the second."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.should_exit:
@@ -100,7 +219,7 @@ def run(
     neighbours: WorkerPeers | None = None,
     kind: type[Server] = Server,
 ) -> None:
-    """Serve until a signal arrives, then finish accepted work and close the tenants."""
+    """Serve until a signal, then finish accepted work and close the tenants."""
     set_up_logs(log_access)
     limit_arenas()
     app = build_app(tenants, settings, host, links, neighbours)
@@ -178,7 +297,7 @@ class ActivityMiddleware:
 
 
 class BackgroundServer:
-    """A server in a thread, on loopback only, with the models of its process in `shared`."""
+    """A server in a thread, on loopback only, with the process's `shared` models."""
 
     def __init__(self, settings: Settings, shared: Shared | None = None) -> None:
         settings = server_settings(settings)

@@ -1,8 +1,6 @@
 """Open stores of a server, one per tenant, opened by the first request and closed when idle.
 
-With several PostgreSQL databases (cells), `TenantLocator` finds a tenant's cell. The databases
-decide: a moved tenant's row in its old cell names the new one. The first cell's directory may be
-stale, at the cost of one step.
+With several PostgreSQL databases (cells), a moved tenant's row in its old cell names the new one.
 """
 
 from __future__ import annotations
@@ -30,9 +28,9 @@ from trivet.types import Caller, Filter, Right, Role
 
 logger = logging.getLogger("trivet.serve.http")
 
-# More steps mean a circle, caused by a move in progress.
+# More steps mean a cycle, which a move in progress can cause.
 MAX_HOPS = 8
-# Before an unreachable cell is tried again: each attempt blocks a thread.
+# Seconds before an unreachable cell is tried again: each attempt blocks a thread.
 CELL_RETRY_SECONDS = 5.0
 
 UNKNOWN_CELL = (
@@ -86,7 +84,7 @@ class TenantLocator:
             self._open = {self._settings.path: self._first}
 
     def _cell(self, cell: str, address: str) -> DatabaseServer:
-        """Return a cell named in the settings; a database row cannot send the server elsewhere."""
+        """Return a cell named in the settings: no database row sends the server elsewhere."""
         for server in tuple(self._open.values()):
             if server.cell == cell:
                 return server
@@ -137,7 +135,7 @@ class Tenants:
     ) -> None:
         """Open the first tenant.
 
-        The caller closes the models in `shared`; `processes` is the number of the server's workers.
+        The caller closes the models in `shared`; `processes` counts the server's workers.
         """
         check_tenant(settings.tenant)
         self._settings = settings
@@ -154,7 +152,7 @@ class Tenants:
         return self._shared.load
 
     def caller(self, key: str) -> Caller:
-        """Return the caller; the error is the same for unknown keys and unknown tenants."""
+        """Return the caller; unknown keys and unknown tenants raise the same error."""
         tenant = tenant_in_key(key)
         with self._hiding_locations():
             if tenant is None or not self._exists(tenant):
@@ -214,7 +212,6 @@ class Tenants:
 
     @contextmanager
     def _hiding_locations(self) -> Iterator[None]:
-        """Remove the locations of stores from errors."""
         try:
             yield
         except (Moved, Moving) as error:

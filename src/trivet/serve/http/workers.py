@@ -1,8 +1,4 @@
-"""Several worker processes on one listening socket, for machines with several cores.
-
-A worker with fewer connections accepts sooner. Otherwise the first to wake up would take all
-connections of a client's pool, and other cores would idle.
-"""
+"""Several worker processes on one listening socket, for machines with several cores."""
 
 from __future__ import annotations
 
@@ -38,7 +34,7 @@ if TYPE_CHECKING:
 # Longest wait before a worker accepts, and the connections at which it waits half of it.
 MAX_ACCEPT_DELAY = 0.005
 HALF_DELAY_CONNECTIONS = 8
-# After the machine ran out of room for connections.
+# Pause after the machine ran out of room for connections.
 ACCEPT_RETRY_SECONDS = 1.0
 logger = logging.getLogger("trivet.serve.http")
 
@@ -48,8 +44,6 @@ def accept_delay(connections: int) -> float:
 
 
 class SharedSocketServer(Server):
-    """A server that accepts from a socket shared with other workers."""
-
     _acceptor: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -199,7 +193,7 @@ class _Supervisor:
 
 
 def _context() -> SpawnContext | ForkServerContext:
-    """Return the start method: forked workers share preloaded models; Windows cannot fork."""
+    """Return the start method: forked workers share models, but Windows cannot fork."""
     if "forkserver" not in get_all_start_methods():
         return get_context("spawn")
     context = get_context("forkserver")

@@ -1,7 +1,6 @@
 """MCP tools for code search, only on standard streams, as they read this machine's files.
 
-Every line of code in an answer follows its line number, so that file contents cannot pose as the
-server's text.
+Every line of code follows its line number, so that file contents cannot pose as the server's text.
 """
 
 from __future__ import annotations
@@ -58,7 +57,6 @@ class CodeTool(msgspec.Struct, frozen=True, kw_only=True):
     question: Callable[[Any], Question]
 
     def listed(self) -> dict[str, Any]:
-        """Return the tool's entry in `tools/list`."""
         return {
             "name": self.name,
             "title": self.title,

@@ -1,8 +1,6 @@
 """The handshake with an MCP client, answered before the MCP library is loaded.
 
-The library takes over a second to import, and several agents send their first prompt without
-waiting for tools. The first message that needs a store hands over to the library, whose second
-answer to the introduction is dropped.
+The library takes over a second to import, and agents do not wait for tools.
 """
 
 from __future__ import annotations
@@ -116,7 +114,7 @@ def answer_handshake(
 
 
 def load_offer(path: str | None) -> Offer:
-    """Return the offer; without categories where a server has its own or settings are invalid."""
+    """Return the offer, without categories where a server has its own."""
     reveal = os.environ.get(REVEAL_VARIABLE) == "1"
     try:
         settings = load_settings(path=path)

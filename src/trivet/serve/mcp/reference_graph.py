@@ -1,8 +1,6 @@
 """The knowledge graph of the MCP reference memory server, stored as memories.
 
-Each observation is a memory titled with its entity, so that recall, history, undo and sync apply to
-it. The source of a memory is an address with the exact names; its line is its position among
-memories stored together.
+Each observation is a memory titled with its entity, so that recall and history apply to it.
 """
 
 from __future__ import annotations
@@ -68,7 +66,7 @@ class Piece(msgspec.Struct, frozen=True):
 
 
 class KnowledgeGraph:
-    """The operations of the reference server. The caller must serialize writes."""
+    """The operations of the reference server; the caller must serialize writes."""
 
     def __init__(self, memory: Trivet) -> None:
         self._memory = memory
@@ -104,7 +102,7 @@ class KnowledgeGraph:
         return added
 
     def delete_entities(self, names: Collection[str]) -> None:
-        """Delete entities after what belongs to them, so that an interrupted call can repeat."""
+        """Delete what belongs to entities first, so that an interrupted call can repeat."""
         gone = [piece for piece in self._pieces() if not {*piece.names.values()}.isdisjoint(names)]
         self._forget(piece for piece in gone if piece.kind != "entity" and _touches(piece, names))
         self._forget(
@@ -210,7 +208,7 @@ def relation_row(relation: Relation) -> dict[str, Any]:
 
 
 def _row(kind: str, **names: str) -> dict[str, Any]:
-    """Return scope and source. Names must round-trip, so none may be cut or encrypted."""
+    """Return scope and source; names must round-trip, so none may be cut or encrypted."""
     for name in names.values():
         if len(name) > MAX_TITLE_CHARACTERS:
             raise InvalidInput(
@@ -290,6 +288,6 @@ def _around(graph: Graph, names: Collection[str]) -> Graph:
 
 
 def _as_stored(texts: Iterable[str]) -> Iterator[str]:
-    """Yield each text and its form with placeholders, as callers may give either."""
+    """Yield each text and its form with placeholders: callers may give either."""
     for text in texts:
         yield from (text, without_secrets(text))

@@ -1,7 +1,4 @@
-"""The reference server's tools on standard streams.
-
-On first use, it imports the file that MEMORY_FILE_PATH names.
-"""
+"""The reference server's tools on standard streams."""
 
 from __future__ import annotations
 
@@ -46,79 +43,85 @@ from trivet.trivet import Trivet
 
 
 def serve(path: str | None, stream: BinaryIO, greeted: Handshake = NO_HANDSHAKE) -> None:
-    """Serve a greeted client until the input ends or a signal arrives."""
     serve_on_standard_streams(path, build_server, stream, greeted)
 
 
 def build_server(store: StoreRunner) -> Server[Any]:
     """Build the server without a transport."""
-    graphs, told, subscribed = _GraphCalls(store), listings(), set[str]()
+    handlers, listing = _Handlers(_GraphCalls(store)), listings()
     about = introduction("")["serverInfo"]
+    return Server(
+        about["name"],
+        version=about["version"],
+        title=about["title"],
+        on_list_tools=constant_handler(types.ListToolsResult.model_validate(listing["tools/list"])),
+        on_call_tool=handlers.call_tool,
+        on_list_resources=constant_handler(
+            types.ListResourcesResult.model_validate(listing["resources/list"])
+        ),
+        on_list_resource_templates=constant_handler(
+            types.ListResourceTemplatesResult.model_validate(listing["resources/templates/list"])
+        ),
+        on_read_resource=handlers.read,
+        on_subscribe_resource=handlers.subscribe,
+        on_unsubscribe_resource=handlers.unsubscribe,
+    )
+
+
+class _Handlers:
+    """The protocol's requests about tools and the graph as a resource."""
+
+    def __init__(self, graphs: _GraphCalls) -> None:
+        self._graphs = graphs
+        self._subscribed: set[str] = set()
 
     async def call_tool(
-        context: Any, parameters: types.CallToolRequestParams
+        self, context: Any, parameters: types.CallToolRequestParams
     ) -> types.CallToolResult:
         tool = TOOLS.get(parameters.name)
         if tool is None:
             return _refused(f"Tool {parameters.name} not found")
         try:
-            reply = await graphs.call(tool, parameters.arguments or {})
+            reply = await self._graphs.call(tool, parameters.arguments or {})
         except Exception as error:  # noqa: BLE001 - answered, so that other calls go on
             return _refused(error_text(error, tool.name))
-        if not tool.reads and GRAPH_URI in subscribed:
+        if not tool.reads and GRAPH_URI in self._subscribed:
             await context.session.send_resource_updated(GRAPH_URI)
         return types.CallToolResult(
             content=[text_content(reply.text)], structured_content=reply.structured
         )
 
     async def read(
-        context: Any, parameters: types.ReadResourceRequestParams
+        self, context: Any, parameters: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         if str(parameters.uri) != GRAPH_URI:
             raise MCPError(
                 types.INVALID_PARAMS,
                 f"Unknown resource {parameters.uri}. The only one is {GRAPH_URI}.",
             )
-        reply = await graphs.call(TOOLS["read_graph"], {})
+        reply = await self._graphs.call(TOOLS["read_graph"], {})
         contents = types.TextResourceContents(
             uri=GRAPH_URI, mime_type="application/json", text=as_text(reply.structured)
         )
         return types.ReadResourceResult(contents=[contents])
 
     async def subscribe(
-        context: Any, parameters: types.SubscribeRequestParams
+        self, context: Any, parameters: types.SubscribeRequestParams
     ) -> types.EmptyResult:
-        subscribed.add(str(parameters.uri))
+        self._subscribed.add(str(parameters.uri))
         return types.EmptyResult()
 
     async def unsubscribe(
-        context: Any, parameters: types.UnsubscribeRequestParams
+        self, context: Any, parameters: types.UnsubscribeRequestParams
     ) -> types.EmptyResult:
-        subscribed.discard(str(parameters.uri))
+        self._subscribed.discard(str(parameters.uri))
         return types.EmptyResult()
-
-    return Server(
-        about["name"],
-        version=about["version"],
-        title=about["title"],
-        on_list_tools=constant_handler(types.ListToolsResult.model_validate(told["tools/list"])),
-        on_call_tool=call_tool,
-        on_list_resources=constant_handler(
-            types.ListResourcesResult.model_validate(told["resources/list"])
-        ),
-        on_list_resource_templates=constant_handler(
-            types.ListResourceTemplatesResult.model_validate(told["resources/templates/list"])
-        ),
-        on_read_resource=read,
-        on_subscribe_resource=subscribe,
-        on_unsubscribe_resource=unsubscribe,
-    )
 
 
 class _GraphCalls:
     """Tool calls on the store's graph, one write at a time.
 
-    The first call imports the reference server's file; if that fails, the next call tries again.
+    The first call imports the reference server's file, or a later one if that fails.
     """
 
     def __init__(self, store: StoreRunner) -> None:

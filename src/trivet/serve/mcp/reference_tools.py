@@ -72,7 +72,6 @@ class ReferenceTool(msgspec.Struct, frozen=True, kw_only=True):
         return self.name.replace("_", " ").title()
 
     def listed(self) -> Schema:
-        """Return the tool's entry in `tools/list`."""
         return {
             "name": self.name,
             "title": self.title,

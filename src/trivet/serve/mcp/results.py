@@ -160,7 +160,7 @@ def _found(hit: Hit) -> Found:
 
 
 def _same(shape: type[Shape], value: Any) -> dict[str, Any]:
-    """Return shared fields that are not at their default: a shape omits only fields not given."""
+    """Return shared fields not at their default, since a shape omits fields not given."""
     return {
         name: given
         for name, default in _defaults(shape).items()

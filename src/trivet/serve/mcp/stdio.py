@@ -51,7 +51,7 @@ WRITE_THREADS = 2
 
 
 class LazyStore:
-    """A store opened by the first call, with threads for calls. Failed opens are retried."""
+    """A store opened by the first call, with threads; failed opens are retried."""
 
     def __init__(self, path: str | None) -> None:
         self._path = path
@@ -77,7 +77,7 @@ class LazyStore:
         return function(self._memory)
 
     def _opened(self) -> Trivet:
-        """Open or create the store; log if another one is nearby, as the path may be mistyped."""
+        """Open or create the store; log another one nearby, as the path may be mistyped."""
         settings = load_settings(path=self._path)
         if (missing := missing_store_message(settings)) and closest_store(
             Path(settings.path).expanduser()
@@ -92,7 +92,6 @@ def serve_on_standard_streams(
     stream: BinaryIO,
     greeted: Handshake,
 ) -> None:
-    """Serve the store at `path` until the input ends or a signal arrives."""
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
     )
@@ -117,10 +116,7 @@ LINES_AHEAD = 64
 
 
 class InputLines:
-    """Lines of standard input, after those already read.
-
-    A daemon thread reads them, because a blocked read cannot be canceled.
-    """
+    """Lines of standard input, read by a daemon thread: a blocked read cannot be canceled."""
 
     def __init__(self, stream: BinaryIO, read_already: Sequence[bytes]) -> None:
         self._stream = stream
@@ -190,7 +186,7 @@ Streams = tuple[MemoryObjectReceiveStream[Received], MemoryObjectSendStream[Sess
 async def standard_streams(
     stream: BinaryIO, read_already: Sequence[bytes] = (), answered: Any = None
 ) -> AsyncIterator[Streams]:
-    """Yield the message streams; drop the answer to `answered`, which was sent before."""
+    """Yield the message streams; drop the answer to `answered`."""
     lines, unanswered = InputLines(stream, read_already), PendingRequests()
     to_server, from_client = anyio.create_memory_object_stream[Received]()
     to_client, from_server = anyio.create_memory_object_stream[SessionMessage]()

@@ -1,7 +1,7 @@
 """Results as text, and the wrapping of stored text in answers.
 
-Some clients (Claude Code, Codex) give their model the structured result instead of the text. Both
-therefore wrap stored text in tags with a nonce that its author cannot have known.
+Some clients (Claude Code, Codex) give their model the structured result instead of the text, so
+both wrap stored text in tags with a nonce.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from trivet.common.clock import stamp
-from trivet.search.systems.markers import markers
+from trivet.search.systems.messages import markers
 from trivet.secrets.masking import MASK
 from trivet.serve.mcp.result_types import (
     Changed,
@@ -241,7 +241,7 @@ class Wrapper:
 
 
 def neutralized(text: str) -> str:
-    """Break up forged tags; they close nothing without the nonce, but may mislead a reader."""
+    """Break up forged tags: they close nothing without the nonce, but may mislead a reader."""
     return _LOOKS_LIKE_A_TAG.sub("&lt;", text)
 
 

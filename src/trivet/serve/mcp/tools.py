@@ -1,7 +1,6 @@
 """MCP tools for any transport: verbs of the contract with results for agents.
 
-Models read the tool list in every conversation, so it is short: rare arguments are grouped in
-`more`, with a phrase each, and bounds are left to the server's checks.
+Models read the tool list in every conversation, so `more` groups rare arguments.
 """
 
 from __future__ import annotations
@@ -51,8 +50,7 @@ Arguments = Mapping[str, Any]
 REVEAL_REFUSED = (
     "Sensitive contents stay masked here, so neither `reveal` nor `sensitive: false` is accepted. "
     "The user can read them with `trivet get ID --reveal`, or let agents read them by starting "
-    "this "
-    "server with TRIVET_MCP_REVEAL=1."
+    "this server with TRIVET_MCP_REVEAL=1."
 )
 
 
@@ -98,7 +96,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def call(memory: Trivet, tool: AgentTool, arguments: Arguments) -> Reply:
-    """Run a tool. Arguments it lacks keep the verb's defaults."""
+    """Run a tool; arguments it lacks keep the verb's defaults."""
     arguments = merge_rare_arguments(arguments)
     if "reveal" in arguments and "reveal" not in tool.request.__struct_fields__:
         raise InvalidInput(REVEAL_REFUSED)
@@ -144,10 +142,7 @@ def _tool_order(tool: AgentTool) -> int:
 
 @cache
 def _without(request: type[Request[Any]], name: str) -> type[Request[Any]]:
-    """Return the request type without a field, so that schema, check and errors agree.
-
-    Cached, as values derived from the type are kept per class.
-    """
+    """Return the request type without a field, so that schema, check and errors agree."""
     if name not in request.__struct_fields__:
         return request
     fields: list[Any] = [

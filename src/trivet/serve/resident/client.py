@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("trivet.serve.resident")
 
-# Then the caller goes on without the process.
+# After this time the caller goes on without the process.
 START_SECONDS = 20.0
 POLL_SECONDS = 0.05
 
@@ -134,7 +134,7 @@ def _launch(settings: Settings, seconds: float) -> None:
 
 T = TypeVar("T")
 
-# Then the process counts as hung and the call runs here; what it wrote stays.
+# After this time the process counts as hung and the call runs here; what it wrote stays.
 CALL_TIMEOUT_SECONDS = 20.0
 FATE_UNKNOWN = (
     "The resident process ended during this write, so it is not known whether the write was done."

@@ -1,7 +1,4 @@
-"""Code search for the command line and MCP on standard streams.
-
-The resident process answers if it has the folder's index open; otherwise the index opens here.
-"""
+"""Code search for the command line and MCP, by the resident process or in this one."""
 
 from __future__ import annotations
 
@@ -101,7 +98,7 @@ _INDEX_VARIABLES = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "TRIVET_CODE_CA
 
 
 class CodeCall(msgspec.Struct, frozen=True):
-    """A question about a folder; without `question`, a request to keep its index open."""
+    """A question about a folder; without one, a request to keep its index open."""
 
     folder: str
     environment: Mapping[str, str]
@@ -109,10 +106,7 @@ class CodeCall(msgspec.Struct, frozen=True):
 
 
 def ask_resident(settings: Settings, folder: Path, question: Question) -> CodeAnswer | None:
-    """Return the resident process's answer, or None if the caller must search itself.
-
-    A first index is built by the caller, where the user sees its progress.
-    """
+    """Return the resident process's answer, or None if the caller must search itself."""
     body = _send(settings, folder, question, CODE_TIMEOUT_SECONDS)
     return None if body is None else msgspec.json.decode(body, type=CodeAnswer)
 

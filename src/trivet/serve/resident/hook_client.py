@@ -1,8 +1,7 @@
 """Script of an agent's hook, which passes its input on to the resident process.
 
-It runs before every prompt as `python -S -I hook_client.py prompt`, so it loads only modules built
-into Python. On any failure it stays silent and exits with 0, as a failing hook may block the
-prompt; `trivet status` shows the failures.
+It runs before every prompt, so it loads only modules built into Python. On any failure it stays
+silent and exits with 0: a failing hook may block the prompt.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ LENGTH_BYTES = 4
 # A longer prompt is not a question to a memory.
 MAX_MESSAGE_BYTES = 32 * 2**20
 CHUNK_BYTES = 2**20
-# Path length that every system supports.
+# Longest path of a socket that every system supports.
 MAX_SOCKET_PATH = 100
 TIME_LIMIT_MS = 3_000
 # The agent's program does not wait at these moments.
@@ -111,7 +110,7 @@ def ask(
 
 
 def socket_path(environment: Environment) -> bytes:
-    """Return this user's socket, in a folder closed to other users."""
+    """Return this user's socket, in a folder closed to others."""
     runtime = environment.get(b"XDG_RUNTIME_DIR")
     folder = runtime + b"/trivet" if runtime else b"/tmp/trivet-%d" % posix.getuid()
     return folder + b"/resident.sock"

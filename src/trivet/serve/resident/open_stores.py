@@ -126,8 +126,8 @@ logger = logging.getLogger("trivet.serve.resident")
 # A large repository takes up to 400 MB.
 MAX_OPEN_INDEXES = 4
 INDEX_IDLE_SECONDS = 900.0
-# Rescan a tree after this. Works on every disk, unlike notifications, and costs as much as `git
-# status`.
+# Rescan a tree after this many seconds. This works on every disk, unlike notifications, and costs
+# as much as `git status`.
 FRESH_SECONDS = 1.0
 
 
@@ -221,14 +221,14 @@ class CodeIndexes:
         self.close_idle()
 
 
-# Then an open tab must be reopened with `trivet open`.
+# After this time an open tab must be reopened with `trivet open`.
 PAGE_IDLE_SECONDS = 3600.0
 # Each has a store open, with its vectors.
 MAX_OPEN_PAGES = 4
 
 
 class Pages:
-    """Page servers by settings. `shared` returns the models already loaded for them."""
+    """Page servers by settings; `shared` returns the models already loaded for them."""
 
     def __init__(self, shared: Callable[[Settings], Shared]) -> None:
         self._shared = shared

@@ -92,7 +92,7 @@ class Lock:
 
 
 def lock_holder() -> int | None:
-    """Return the id of the process that holds the lock; a killed one does not count."""
+    """Return the id of the living process that holds the lock."""
     if not SUPPORTED:
         return None
     import fcntl
@@ -139,7 +139,7 @@ OK = b"ok"
 ERROR = b"error"
 DECLINED = b"alone"
 VERSION_MISMATCH = b"version"
-# Service keys and proxies: compared, never stored.
+# Service keys and proxies, which are compared and never stored.
 _SERVICE = re.compile(r"\w*(?:_API_KEY|_TOKEN|_PROXY)", re.IGNORECASE)
 
 
@@ -171,7 +171,7 @@ def is_forwardable(verb: Verb) -> bool:
 
 
 def with_client_id(request: Request[Any]) -> Request[Any]:
-    """Give a new memory its id here, so that a retried write cannot create a second one."""
+    """Give a new memory its id here, so that a retry cannot create a second one."""
     if isinstance(request, Remember) and request.id is None:
         return msgspec.structs.replace(request, id=new_id())
     return request
@@ -228,7 +228,7 @@ def error_of(body: bytes) -> TrivetError:
 
 
 def call_environment(settings: Settings, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that answers depend on: key locations and service keys in use."""
+    """Return the variables that answers depend on."""
     found = {
         "home": environment.get("HOME", ""),
         "config": str(config_path(environment).absolute()),

@@ -42,7 +42,7 @@ logger = logging.getLogger("trivet.serve.resident")
 
 # Fixed, because the store keeps a connection per thread.
 THREADS = 8
-# Clients send at once, or have died.
+# Seconds to receive a request: clients send at once, or have died.
 RECEIVE_SECONDS = 10.0
 # Interval of the checks for idleness and memory.
 CHECK_SECONDS = 5.0
@@ -87,7 +87,6 @@ class Server:
         self._code = _code_stamp()
 
     def run(self, ready: Callable[[], None]) -> int:
-        """Serve and return the exit status."""
         with self._wakes, self._wake:
             lock = Lock()
             try:
@@ -304,7 +303,7 @@ def memory_mb() -> float:
 
 
 def _listener() -> socket.socket:
-    """Bind the socket. As we hold the lock, an old socket file belongs to a killed process."""
+    """Bind the socket; while we hold the lock, an old socket file is a killed process's."""
     file = socket_file()
     file.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -330,7 +329,6 @@ def _warm_up(memory: Trivet) -> None:
 
 
 def _drain(threads: ThreadPoolExecutor) -> None:
-    """Answer accepted calls, within a limit."""
     done = threading.Thread(target=threads.shutdown, name="trivet-ending", daemon=True)
     done.start()
     done.join(END_SECONDS)

@@ -1,8 +1,6 @@
 """Background sync in the resident process: one thread exchanges, one waits for the server.
 
-Retries have a random, doubling delay (full jitter), so that many laptops do not return in step.
-HTTP code loads only if the store follows a server. One process at a time follows for a file; `sync
-now` may exchange too.
+One process at a time follows for a file; `sync now` may exchange too.
 """
 
 from __future__ import annotations

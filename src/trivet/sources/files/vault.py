@@ -1,4 +1,4 @@
-"""Vaults, their files and the reader of each file.
+"""Vaults, their files, the reader of each file, and the watch for `ingest --watch`.
 
 Files are listed and read only under the root, never through a symbolic link.
 """
@@ -11,6 +11,7 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
+from threading import Event
 
 import msgspec
 
@@ -320,3 +321,38 @@ def _excluded(path: str, patterns: Sequence[str]) -> bool:
 
 def _from(root: Path, path: Path) -> str:
     return path.relative_to(root).as_posix()
+
+
+# One run for all steps of a save, and all files of a checkout.
+QUIET_MILLISECONDS = 300
+MAX_DELAY_MILLISECONDS = 3_000
+POLL_MILLISECONDS = 1_000
+
+
+def changes(path: Path, stop: Event | None = None) -> Iterator[None]:
+    """Yield once at the start, for earlier changes, and after each burst of changes.
+
+    A single file is watched through its folder, as most programs save by replacing the file.
+    """
+    from watchfiles import Change, DefaultFilter, watch  # most runs watch nothing
+
+    usual = DefaultFilter()
+
+    def concerns(change: Change, path: str) -> bool:
+        return usual(change, path) and (is_readable(path) or "." not in Path(path).name)
+
+    begun = False
+    for found in watch(
+        path if path.is_dir() else path.parent,
+        watch_filter=concerns,
+        debounce=MAX_DELAY_MILLISECONDS,
+        step=QUIET_MILLISECONDS,
+        rust_timeout=POLL_MILLISECONDS,
+        yield_on_timeout=True,
+        stop_event=stop,
+        raise_interrupt=False,
+        recursive=path.is_dir(),
+    ):
+        if found or not begun:
+            begun = True
+            yield

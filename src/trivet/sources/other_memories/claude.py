@@ -7,8 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from trivet.errors import InvalidInput
-from trivet.sources.other_memories.file_access import has_table, number, rows, texts
-from trivet.sources.other_memories.foreign import ForeignMemory, ForeignSystem
+from trivet.sources.other_memories.foreign import (
+    ForeignMemory,
+    ForeignSystem,
+    has_table,
+    number,
+    rows,
+    texts,
+)
 
 _CATEGORIES = {
     "bugfix": "problems",

@@ -13,7 +13,9 @@ from typing import Any
 
 from trivet.errors import InvalidInput
 from trivet.sources.files.conversations import json_lines
-from trivet.sources.other_memories.file_access import (
+from trivet.sources.other_memories.foreign import (
+    ForeignMemory,
+    ForeignSystem,
     has_table,
     is_sqlite,
     json_of,
@@ -22,7 +24,6 @@ from trivet.sources.other_memories.file_access import (
     rows,
     texts,
 )
-from trivet.sources.other_memories.foreign import ForeignMemory, ForeignSystem
 
 _CATEGORIES = {
     "preference": "preferences",

@@ -59,7 +59,7 @@ _PROCESS = "SELECT pg_backend_pid()"
 def name_of(url: str) -> str:
     """Return the address without the password.
 
-    Refuse one that cannot be parsed: part of an unescaped password could pass as a host.
+    Refuse a URL that does not parse: part of an unescaped password could pass as the host.
     """
     try:
         parts = {name: str(value or "") for name, value in conninfo_to_dict(url).items()}
@@ -88,7 +88,7 @@ def address_of(url: str) -> str:
 
 
 def role_bypassing_row_security(connection: psycopg.Connection[Any]) -> str | None:
-    """Return the role if row-level security, which separates tenants, does not bind it."""
+    """Return the role if row-level security does not bind it."""
     row = connection.execute(_OUTSIDE).fetchone()
     return str(row[0]) if row else None
 
@@ -127,12 +127,12 @@ def is_damage(error: psycopg.Error) -> bool:
 
 
 def refusal(error: psycopg.Error) -> type[StoreError] | None:
-    """Return the error for what trivet_enter refused: a tenant frozen, or not at home here."""
+    """Return the error for a tenant that trivet_enter refused: it is frozen or lives elsewhere."""
     return {"TR001": Moved, "TR002": Moving, "TR003": Moved}.get(error.sqlstate or "")
 
 
 def reason(error: psycopg.Error) -> str:
-    """Return PostgreSQL's first line, or only the error's kind if the line quotes a value."""
+    """Return PostgreSQL's first line, or the error's kind if it quotes a value."""
     first = str(error).strip().partition("\n")[0]
     if not first or isinstance(
         error, psycopg.DataError | psycopg.IntegrityError | errors.RaiseException
@@ -199,9 +199,10 @@ def unknown_outcome(name: str) -> str:
     )
 
 
-# Recalls repeat their queries.
+# Prepare a statement at its second use: recalls repeat their queries.
 PREPARED_AFTER = 2
-# A plan for an empty table still reads what is added meanwhile in milliseconds.
+# How long to keep a plan: one made for an empty table still reads what is added meanwhile in
+# milliseconds.
 PLANS_KEPT_SECONDS = 30.0
 
 
@@ -227,7 +228,7 @@ class Connection(psycopg.Connection[Row]):
         self._planned_at = time.monotonic()
 
     def forget_old_plans(self) -> None:
-        """Drop old plans: one made for an empty table reads a grown one whole for each row."""
+        """Drop old plans: one made for an empty table scans a grown one for each row."""
         if time.monotonic() - self._planned_at > PLANS_KEPT_SECONDS:
             self.execute("DISCARD PLANS", prepare=False)
             self._planned_at = time.monotonic()

@@ -44,15 +44,15 @@ from trivet.store.relational.database import ERASING, UUID_LENGTH, IdsByKey, Vie
 from trivet.store.relational.index.index_files import PENDING, MappedIndex
 from trivet.store.relational.index.postings import Postings
 
-# Refuses if the tenant's home is elsewhere (migrations/0012.sql).
+# Refuses a tenant that lives elsewhere (migrations/0012.sql).
 _ENTER = "SELECT trivet_enter(%s, %s, %s, %s), set_config('plan_cache_mode', %s, true)"
 
-# The caller works between batches.
+# The caller works between batches, for as long as it needs.
 _NO_IDLE_TIMEOUT = "SET LOCAL idle_in_transaction_session_timeout = 0"
 
-# It is in every row and index.
+# Bounds the tenant's name, which is in every row and index.
 MAX_TENANT_LENGTH = 200
-# More take longer to read than many recalls.
+# Reading more ids than this takes longer than many recalls.
 MAX_PACKED_IDS = 1_000_000
 _FIELDS = ("content", "title", "keywords", "tags", "category")
 
@@ -164,7 +164,7 @@ class Database:
 
     @contextmanager
     def moment(self, change: int) -> Iterator[None]:
-        """Send reads to one fresh standby; several would show several moments."""
+        """Send reads to one fresh standby: several would show different moments."""
         if not self.server.replicas:
             yield
             return
@@ -190,7 +190,7 @@ class Database:
             raise
 
     def integers(self, sql: str) -> NDArray[np.int64]:
-        """Return the column packed by the database, many times faster than rows."""
+        """Return the column, packed by the database: many times faster than rows."""
         packed = f"SELECT string_agg(int8send(one.value), ''::bytea) FROM ({sql}) AS one (value)"
         with self.errors():
             [row] = self.read().execute(packed).fetchall()
@@ -213,7 +213,7 @@ class Database:
         return self.index_files.current()
 
     def all_ids(self, fresh: bool = False) -> IdsByKey:
-        """Return every id at 36 bytes each; looking one up costs a round trip per recall."""
+        """Return every id, 36 bytes each: looking one up costs a round trip per recall."""
         index = None if fresh else self.mapped_index()
         mapped = None if index is None else index.ids()
         return self._read_ids() if mapped is None else mapped
@@ -338,9 +338,9 @@ class Database:
 
 
 class TenantSeenByUser(ViewerDatabase):
-    """A tenant seen by one user; the server hides the words of other memories.
+    """A tenant seen by one user; the server hides other memories.
 
-    Writes are checked by the store, since their transaction must see hidden rows.
+    The store checks writes, whose transaction must see hidden rows.
     """
 
     def __init__(self, whole: Database, viewer: str) -> None:

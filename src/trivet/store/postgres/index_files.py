@@ -1,8 +1,7 @@
 """Index files of PostgreSQL tenants in the user's cache folder, shared by its processes.
 
-A purge deletes the files' rows in `meta` in its transaction and leaves a mark that invalidates
-files being written. Its own machine's files are gone when it returns; other machines remove theirs
-at the next check, within seconds or before mapping a file.
+A purge invalidates files being written. Its own machine's files are gone when it returns; other
+machines remove theirs within seconds or before mapping a file.
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("trivet.store.postgres")
 
-# Overrides the folder.
+# Environment variable that overrides the folder.
 VARIABLE = "TRIVET_INDEX_CACHE"
 _DIGITS = 32
-# No process checks an unused tenant's files for purges.
+# Remove a tenant's files after this time: no process checks an unused tenant for purges.
 UNUSED_SECONDS = 86_400.0
-# Some four million memories, over all tenants; least recently used files go.
+# About four million memories over all tenants; the least recently used files go first.
 MAX_FOLDER_BYTES = 8 * 2**30
 SWEEP_SECONDS = 3_600.0
 
@@ -91,7 +90,7 @@ def _empty(folder: Path) -> None:
 
 
 def is_private(folder: Path) -> bool:
-    """Return whether only this user can enter it: files from others are never trusted."""
+    """Return whether only this user can enter it."""
     try:
         status = folder.lstat()
     except OSError:
@@ -115,7 +114,7 @@ def note_use(folder: Path) -> None:
 INDEX = "index "
 PURGED = "indexes purged"
 OF_ONE_DATABASE = f"(starts_with(name, '{INDEX}') OR name = '{PURGED}')"
-# Over all machines and users.
+# Files that the database registers, over all machines and users.
 MAX_NAMED_FILES = 64
 
 
@@ -148,7 +147,7 @@ class PostgresIndexFiles(IndexFiles):
 
     def disowned(self) -> bool:
         """Remove unnamed files; return whether one could not be removed."""
-        return self._look()[1]
+        return self._find_files()[1]
 
     def remove_disowned(self) -> bool:
         return not self.disowned()
@@ -163,12 +162,12 @@ class PostgresIndexFiles(IndexFiles):
             )
 
     def _named(self) -> str | None:
-        return self._look()[0]
+        return self._find_files()[0]
 
-    def _look(self) -> tuple[str | None, bool]:
+    def _find_files(self) -> tuple[str | None, bool]:
         """Return the latest named file and whether unnamed ones remain.
 
-        Unnamed files are removed, but not within a transaction, which may see an earlier moment.
+        Remove unnamed files, but not within a transaction, which may see an earlier moment.
         """
         files = self._files()
         for file in files:

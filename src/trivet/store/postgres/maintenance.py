@@ -21,7 +21,7 @@ from trivet.store.relational.maintenance import COLUMNS, Maintenance, RowCheck, 
 from trivet.store.sqlite.store import SqliteStore, remove_partial
 from trivet.types import Finding
 
-# Each table follows those it refers to.
+# Each table comes after those it refers to.
 TABLES = {
     "memory": ", ".join(memory_fields.columns()),
     "memory_tag": "memory, tag",
@@ -117,7 +117,7 @@ GROUP BY term, memory
 _FORGET_FOLLOWED_SERVER = (
     "DELETE FROM meta WHERE name = 'sync' AND value::jsonb ->> 'role' = 'laptop'"
 )
-# More rows per statement would only take memory.
+# Larger batches take more memory and save no time.
 ROWS_AT_ONCE = 2_000
 
 _LAST = (
@@ -139,8 +139,8 @@ def import_sqlite(file: Path, database: Database) -> None:
             for table, columns in TABLES.items():
                 if table != "embedding_model":
                     _insert(transaction, table, _rows(source, table, columns.split(", "), models))
-                    # Foreign key checks need the table's size: planned for few rows, each reads all
-                    # of it.
+                    # A foreign key check planned for few rows would read the whole table for each
+                    # row.
                     transaction.execute(f"ANALYZE {table}")
             lexical = ["memory", "content", "title", "keywords", "tags", "category"]
             _insert(

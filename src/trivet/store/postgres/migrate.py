@@ -19,15 +19,15 @@ LEAST_SERVER = 150000
 LEAST_VECTOR = (0, 8)
 # Advisory lock: "trivet" in ASCII.
 MIGRATING = 0x747269766574
-# Another process may build an index for minutes.
+# Seconds to wait: another process may be building an index for minutes.
 PATIENCE = 600.0
 PAUSE = 0.2
 
 _TABLES = (
     "SELECT to_regclass('schema_version') IS NOT NULL, to_regclass('alembic_version') IS NOT NULL"
 )
-# An older Trivet kept the version in Alembic's table. It stays until the next step, so that the
-# older one can still open the database.
+# An older Trivet kept the version in Alembic's table. That table stays until the next step, so that
+# the older one can still open the database.
 _RECORD = """
 CREATE TABLE IF NOT EXISTS schema_version (version integer NOT NULL);
 DELETE FROM schema_version;
@@ -147,7 +147,6 @@ def _upgrade(connection: psycopg.Connection[Any], name: str, version: int, to: i
 
 
 def _take(connection: psycopg.Connection[Any], step: MigrationStep) -> None:
-    """Run a step with its number in one transaction, unless it builds indexes."""
     if not step.in_transaction:
         for statement in step.sql.split(";\n"):
             _build_index(connection, statement)

@@ -1,8 +1,7 @@
 """Hot standbys that answer reads while fresh enough for the reader.
 
-A standby cannot tell its age, since the primary may be unreachable. So a thread notes the primary's
-log position: a standby that has replayed a note is at most as old as it. The thread also finds
-standbys, so that no read waits for a dead one.
+A standby cannot tell its age. So a thread notes the primary's log position: a standby that has
+replayed a note is at most as old as it.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from trivet.store.postgres.connections import (
 # Checks of the primary per allowed lag, at least every second.
 CHECKS_PER_LAG = 4
 MAX_CHECK_INTERVAL = 1.0
-# The primary can answer instead.
+# Bounds the wait for a standby: the primary can answer instead.
 WAIT_SECONDS = 0.2
 CONNECT_SECONDS = 2
 

@@ -1,6 +1,6 @@
 """A PostgreSQL database with its standbys, and the directory of each tenant's cell.
 
-Servers ask the directory first, but the cells decide.
+The cells decide, even against the directory.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from trivet.store.postgres.replicas import CONNECT_SECONDS, Replica, Replicas
 from trivet.store.relational.index.vector_index import MemoryLimit
 from trivet.store.servers import TenantState, decode_tenant_state
 
-# Asked once per tenant, not per request.
+# The directory is asked once per tenant, not per request.
 DIRECTORY_MAX_CONNECTIONS = 4
 
 
@@ -67,16 +67,16 @@ class Directory:
 
 
 MAX_CONNECTIONS = 16
-# For a read while the server restarts, and a write's turn.
+# Seconds that a read waits for a restarting server, and a write for its turn.
 PATIENCE = 10.0
 PAUSE = 0.05
-# Some 600,000 passages of the bundled model, over all tenants.
+# About 600,000 passages of the bundled model, over all tenants.
 VECTOR_BYTES = 512 * 2**20
 REPLICA_LAG_SECONDS = 5.0
 
 # Every database has this tenant, so the directory does not list it.
 FIRST_TENANT = "default"
-# No tenant can have this name.
+# Names the whole database; no tenant can have this name.
 WHOLE = "*"
 
 Pooler = Literal["auto", "yes", "no"]
@@ -140,7 +140,7 @@ class Server:
         return known
 
     def known_cell(self) -> str | None:
-        """Return the cell, or None if it has no name yet: a standby cannot create one."""
+        """Return the cell or None: a standby cannot create a missing one."""
         if self._cell is None:
             with self.as_tenant(WHOLE) as connection:
                 row = connection.execute(QUERIES("cells")["cell"]).fetchone()
@@ -196,7 +196,7 @@ class Server:
         return self._directory.of(tenant) if self._directory else self.as_tenant(tenant)
 
     def attempts(self) -> Iterator[float]:
-        """Yield the deadline, once per try that a lost connection is worth."""
+        """Yield the deadline once per try: a lost connection is worth another."""
         last = time.monotonic() + self.patience
         while True:
             yield last

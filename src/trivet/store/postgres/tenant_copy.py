@@ -1,7 +1,6 @@
 """Copy of a tenant's rows between databases: all in batches, then what changed since.
 
-PostgreSQL keeps the writing transaction's id in each row, so no writer has to cooperate. Deletions
-show in row counts.
+PostgreSQL keeps the writing transaction's id in each row; row counts show deletions.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from trivet.store.postgres.tenant_tables import (
 from trivet.store.postgres.tenant_tables import PURGED_TABLES as WITH_WORDS
 from trivet.store.relational.database import ERASING
 
-# A few megabytes.
+# Bounds a batch to a few megabytes.
 KEYS_PER_BATCH = 2_000
 # An 11-byte signature, two numbers and the end mark.
 EMPTY_COPY_BYTES = 21
@@ -39,7 +38,7 @@ ReportProgress = Callable[[str, str], None]  # (stage, progress within it)
 
 
 class MoveAbandoned(Conflict):
-    """Another process gave up this move or ended it."""
+    """A move that another process abandoned or ended."""
 
 
 def begin_watermark(source: Connection) -> tuple[str, str]:
@@ -52,10 +51,10 @@ def begin_watermark(source: Connection) -> tuple[str, str]:
 def copy_all(
     source: TenantInCell, target: TenantInCell, move: str, report_progress: ReportProgress
 ) -> None:
-    """Copy or resume; batches see different moments, which `catch_up` repairs."""
+    """Copy or resume; `catch_up` repairs what differs between batches."""
     with source.transaction() as connection:
         every = tables(connection)
-    done = _arrival(target, move)
+    done = _lock_arriving_move(target, move)
     names = [each.name for each in every]
     start = names.index(done.table) if done.table else 0
     for table in [] if done.copied else every[start:]:
@@ -94,7 +93,7 @@ def _copy_portion(
     after: int | None,
     up_to: int | None,
 ) -> None:
-    """Skip existing rows and rows without their parent: both changed and come later."""
+    """Skip existing rows and rows without their parent: `catch_up` brings both."""
     between = "true" if after is None else f"{table.number} > {after} AND {table.number} <= {up_to}"
     with source.transaction() as reading, target.transaction() as writing:
         done = _locked(writing, move)
@@ -156,7 +155,7 @@ def catch_up(
     return gone + sum(came.values())
 
 
-def _arrival(target: TenantInCell, move: str) -> ArrivingMove:
+def _lock_arriving_move(target: TenantInCell, move: str) -> ArrivingMove:
     with target.transaction() as connection:
         return _locked(connection, move)
 
@@ -230,7 +229,7 @@ def _copy_rows(
 
 
 def _changed_since(watermark: str) -> str:
-    """Compare row ages; after an id wraparound some older rows match needlessly."""
+    """Compare row ages; after an id wraparound a few too many rows match."""
     return f"age(xmin) <= age('{int(watermark)}'::xid8::xid)" if watermark else "true"
 
 
@@ -256,7 +255,7 @@ def _delete(
     models: Models,
     came: bool,
 ) -> int:
-    """Count staged rows as inserted, so that any surplus must be deleted."""
+    """Delete what the source lacks, counting staged rows as inserted."""
     found = dict(_counts(writing, table))
     new = (
         f"SELECT {table.bucket}, count(*) FROM {_staging_table(table)} AS c WHERE NOT EXISTS "
@@ -281,7 +280,7 @@ def _delete(
 
 
 def _note_erasing(connection: Connection) -> None:
-    """Erase here too what the old home purged after it was copied."""
+    """Erase here too what the old home has purged since the copy."""
     row = connection.execute(PURGE_MARK).fetchone()
     assert row is not None
     connection.execute(QUERIES("maintenance")["set_meta"], {"name": ERASING, "value": row[0]})
@@ -311,7 +310,7 @@ def _same(table: Table, one: str, other: str) -> str:
 
 def _has_parent(parent: Parent) -> str:
     if parent.table == "embedding_model":
-        return "true"  # models are matched before
+        return "true"  # models were matched before
     pairs = zip(parent.columns, parent.target, strict=True)
     same = " AND ".join(f"p.{target} = c.{column}" for column, target in pairs)
     return f"EXISTS (SELECT 1 FROM {parent.table} AS p WHERE {same})"

@@ -1,8 +1,7 @@
 """Move of a tenant between databases while in use: copy, catch up, freeze, switch.
 
-The tenant's row in its old home decides who may write, until it says `moved`. Earlier steps can be
-repeated or abandoned, later ones are completed by any process. Each step checks both rows, so a
-killed process can be resumed.
+The tenant's row in its old home decides who may write, until it says `moved`. Before that a move
+can be abandoned; after it any process can finish.
 """
 
 from __future__ import annotations
@@ -40,10 +39,10 @@ from trivet.store.postgres.tenant_tables import (
 from trivet.store.relational.changes import MODELS_KEY
 from trivet.store.relational.tables.sync_feed import SYNC, ServerState
 
-# Freeze once a round takes less than this, or hardly less than the last.
+# Freeze once a round takes less than this, or barely less than the last.
 FREEZE_BELOW_SECONDS = 1.0
 ROUND_GAIN_LIMIT = 0.7
-# A process that died blocks writers no longer than this.
+# A process that died blocks writers for no longer than this.
 FREEZE_SECONDS = 30.0
 # Renewals per FREEZE_SECONDS.
 RENEWALS = 6
@@ -57,7 +56,7 @@ def move(server: Server, new: Server, tenant: str, report_progress: ReportProgre
     with _move_lock(source):
         leave = _begin(source, target)
         if leave is not None:
-            _arrive(source, target, leave)
+            _register_arrival(source, target, leave)
             report_progress("copying", "")
             copy_all(source, target, leave.id, report_progress)
             _catch_up(source, target, leave, report_progress)
@@ -180,7 +179,7 @@ def _is_used(connection: Connection) -> bool:
     return bool(row and row[0])
 
 
-def _arrive(source: TenantInCell, target: TenantInCell, leave: DepartingMove) -> None:
+def _register_arrival(source: TenantInCell, target: TenantInCell, leave: DepartingMove) -> None:
     with target.transaction() as connection:
         came = arriving(connection.execute(SQL["standing"]).fetchone())
     if came is not None and came.id == leave.id:
@@ -354,7 +353,7 @@ def _clear(target: TenantInCell, origin: str) -> None:
 
 
 def forget_moved(old: Server, new: Server, tenant: str) -> str | None:
-    """Remove the copy a tenant left behind, except its row; return what is pending."""
+    """Remove the copy left behind, except the tenant's row; return what is pending."""
     source, target = TenantInCell(old, tenant), TenantInCell(new, tenant)
     row = source.row()
     noted = leaving(row)

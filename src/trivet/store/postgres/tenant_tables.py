@@ -1,8 +1,4 @@
-"""A tenant's tables and row in one cell, and removal of its data with a vacuum.
-
-Tables are found in the database, so none is missed. A move rebuilds postings and large vector
-indexes and copies everything else.
-"""
+"""A tenant's tables and row in one cell, and removal of its data with a vacuum."""
 
 from __future__ import annotations
 
@@ -45,7 +41,7 @@ PURGE_MARK = (
 )
 # A deleted row stays while an older snapshot exists.
 _OLDER_SNAPSHOTS = "SELECT count(*) FROM pg_stat_activity WHERE age(backend_xmin) >= age(%s::xid)"
-# INDEX_CLEANUP, since PostgreSQL otherwise leaves few words in indexes.
+# INDEX_CLEANUP, since PostgreSQL otherwise may leave purged words in indexes.
 _VACUUM = f"VACUUM (INDEX_CLEANUP ON, SKIP_LOCKED, TRUNCATE OFF) {', '.join(PURGED_TABLES)}"
 _NOT_VACUUMED = """
 SELECT count(*) FROM pg_stat_user_tables WHERE relname = ANY(%s)
@@ -95,17 +91,17 @@ class ArrivingMove(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     cell: str
     address: str
-    # Rows written by this transaction or later are read again; empty: all.
+    # Rows written by this transaction or later are read again; if empty, all rows.
     watermark: str
     life: str  # timeline of the old home: a failover may have undone what was read
-    table: str = ""  # progress of the first copy: this table,
-    after: int = 0  # up to this key
+    table: str = ""  # first copy: the table in progress
+    after: int = 0  # first copy: the last key copied
     copied: bool = False
     complete: int = 0  # the freeze whose state was copied completely
 
 
 class TenantInCell:
-    """A tenant in one cell, in any state; row-level security binds a move too."""
+    """A tenant in one cell, in any state; row-level security also binds moves."""
 
     def __init__(self, server: Server, tenant: str) -> None:
         self.server = server
@@ -153,7 +149,7 @@ NOT_COPIED = frozenset(("tenant", "directory", "posting", "embedding_model"))
 LOCALLY_NUMBERED = {"statement": ("source", "relation", "target", "memory", "valid_from")}
 # Where counts of this many keys differ, the keys are compared.
 KEYS_PER_BUCKET = 1_024
-# About the files of one database.
+# Excludes rows about the files of one database.
 _WITHIN = {"meta": f"name != '{ERASING}' AND NOT {OF_ONE_DATABASE}"}
 
 
@@ -227,7 +223,6 @@ def _parent(row: Mapping[str, str | list[str]]) -> Parent:
 
 
 def _translated(models: Mapping[int, int]) -> str:
-    """Use NULL for a model added after the models were read."""
     cases = " ".join(f"WHEN {old} THEN {new}" for old, new in models.items())
     return f"CASE model {cases} END::bigint AS model" if models else "NULL::bigint AS model"
 

@@ -1,4 +1,4 @@
-"""What statements run on: one transaction each, or one that the caller opened."""
+"""Transactions: one per statement, or one that the caller opened."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PLANNED_ONCE: Mapping[str, Sequence[str]] = {
 # Decides whether a tenant being moved admits it.
 TransactionPurpose = Literal["read", "queue", "write"]
 
-# More would only take memory.
+# Larger batches would only take memory.
 ROWS_AT_ONCE = 1_000
 _POSITION = "SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint"
 
@@ -76,7 +76,7 @@ class StandbyChoice:
 
 
 class AutocommitReader:
-    """Reads sent as one pipeline each, which is one transaction without BEGIN and COMMIT."""
+    """Reads sent as one pipeline each, a transaction without BEGIN and COMMIT."""
 
     sql = QUERIES
 
@@ -124,7 +124,7 @@ class AutocommitReader:
 
 
 class Answer:
-    """A statement's result, fetched when read, so that more statements can be sent first."""
+    """A statement's result, fetched when read: more statements can go first."""
 
     def __init__(self, cursor: psycopg.Cursor[Row], pipeline: psycopg.Pipeline) -> None:
         self._cursor = cursor
@@ -179,7 +179,7 @@ class Transaction:
         self.execute(f"CLOSE {name}")
 
     def finish(self) -> None:
-        """Write what is left before the commit."""
+        """Write the remaining rows before the commit."""
 
     def wait_for_answers(self) -> None:
         """Raise the error of a failed statement."""
@@ -205,9 +205,8 @@ def roll_back(connection: Connection) -> None:
 class PostgresWrite(Transaction):
     """A write that locks the tenant's row, so that numbers follow commit order.
 
-    Rows passed to `put` are written by one statement per kind before anything else runs: planning a
-    statement per row takes several times as long as writing it. Such queries take all rows as the
-    JSON list :rows.
+    One statement per kind writes the rows passed to `put`. Such queries take the rows as the JSON
+    list :rows.
     """
 
     def __init__(self, connection: Connection, pipeline: psycopg.Pipeline) -> None:
@@ -236,7 +235,7 @@ class PostgresWrite(Transaction):
             self._write_gathered()
 
     def _write_gathered(self) -> None:
-        """Keep the order of first use, so that rows follow those they refer to."""
+        """Keep the order of first use: rows follow those they refer to."""
         for (file, name), rows in self._gathered.items():
             if rows:
                 super().execute(self.sql(file)[name], {"rows": as_json(rows)})

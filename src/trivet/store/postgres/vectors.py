@@ -1,8 +1,4 @@
-"""Vectors as pgvector's halfvec, searched in memory for most tenants and by HNSW for the largest.
-
-A model too large for the MemoryLimit gets a partial index over its rows, so that tenants do not
-slow each other down.
-"""
+"""Vectors as pgvector's halfvec: searched in memory for most tenants, by HNSW for the largest."""
 
 from __future__ import annotations
 
@@ -35,26 +31,26 @@ from trivet.types import Candidate, Filter
 
 # Up to this many visible memories, a scan is as fast as the index.
 EXACT_SCAN_MAX = 5_000
-# Listed keys save the database the filter.
+# Listing this many keys or fewer spares the database the filter.
 MAX_LISTED_KEYS = 1_000
 # pgvector's limit for halfvec.
 MAX_HNSW_DIMENSIONS = 4_000
-# Deviation of all scores over that of the best hundred or two.
+# The deviation of all scores relative to that of the best hundred or two.
 OF_THE_BEST = 2.0
 # Finds .98 of the top ten where neighbors hardly differ; lower values save nothing
 # (docs/results/hnsw.md).
 EF_SEARCH = 200
 EF_CONSTRUCTION = 128
-# For selective filters.
+# Bounds an iterative scan under a selective filter.
 MAX_SCAN_TUPLES = 200_000
-# These nearly always belong to enough different memories.
+# Passages to fetch per wanted memory: twice as many nearly always belong to enough memories.
 LIKELY_FACTOR = 2
 LIMIT_GROWTH = 4
-# A model grows slowly.
+# Seconds between checks of the size: a model grows slowly.
 SIZE_CHECK_SECONDS = 30.0
-# Of the vector memory, for one model.
+# The largest share of the vector memory that one model may take.
 LARGEST_SHARE = 0.5
-# A few megabytes.
+# Bounds a batch to a few megabytes.
 MEMORIES_AT_ONCE = 10_000
 
 _SETTINGS: dict[str, str] = {
@@ -269,7 +265,7 @@ class PostgresVectorIndex(VectorIndex):
         )
 
     def _drop_indexes(self, models: Iterable[Model]) -> None:
-        """Leave them to their owner: indexes of a removed model are empty."""
+        """Leave the indexes to their owner: a removed model's are empty."""
         if not self._postgres.server.acts_as_owner:
             return
         with self._postgres.errors(), self._postgres.server.connection() as connection:

@@ -1,6 +1,6 @@
 """The change log: which memories changed since, in any process.
 
-All caches of a store share one log, refreshed once per `moment`, so that one query serves a recall.
+All caches share one log, refreshed once per `moment`, so that one query serves a recall.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 
 from trivet.store.relational.database import StoreDatabase
 
-# A cache further behind reloads, which is rare and takes a fraction of a second.
+# A cache further behind than this reloads, which is rare and takes a fraction of a second.
 MAX_CHANGES_KEPT = 20_000
 # After a failover the numbers of lost changes return; each generation offsets them by this.
 GENERATION_SIZE = 1 << 40
@@ -27,10 +27,7 @@ T = TypeVar("T")
 
 
 class ReadView(msgspec.Struct, frozen=True):
-    """One recall's view of a store.
-
-    `bound` is the latest change to apply: later ones may be newer than this recall's rows.
-    """
+    """One recall's view of a store; changes after `bound` are not applied."""
 
     bound: int
     kept: dict[Hashable, Any]
@@ -65,7 +62,7 @@ class Changes:
 
     @property
     def bound(self) -> int | None:
-        """Latest change to apply within this moment; None outside one."""
+        """The latest change to apply within this moment; None outside one."""
         moment = _views.get().get(self)
         return None if moment is None else moment.bound
 

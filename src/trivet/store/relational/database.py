@@ -1,8 +1,4 @@
-"""The seam between the store and a database: the protocols that sqlite and postgres implement.
-
-`lease_scope` returns what a thread borrowed: if each server thread kept a connection to every
-tenant's file, those would take most of the server's memory.
-"""
+"""The seam between the store and a database: the protocols that sqlite and postgres implement."""
 
 from __future__ import annotations
 
@@ -111,7 +107,7 @@ class Database(Protocol):
     def schema(self) -> int: ...
     @property
     def generation(self) -> int:
-        """Rises when changes already seen may be lost, as after a failover."""
+        """A number that rises when changes already seen may be lost, as after a failover."""
 
     @property
     def viewer(self) -> str | None:
@@ -153,7 +149,7 @@ class StoreDatabase(Database, Protocol):
     def finish_erasing(self, of_any_size: bool = False) -> str | None:
         """Finish what `erasing` left; return what is still pending, or None.
 
-        With `of_any_size`, even if other writers must wait for long.
+        With `of_any_size`, even if other writers must wait long.
         """
 
     def pending_erasure(self) -> str | None: ...

@@ -8,20 +8,19 @@ from typing import Any
 from trivet.memory_fields import as_json
 from trivet.store.relational.database import IdsByKey, StoreDatabase
 
-# About 200 bytes each.
+# Each takes about 200 bytes.
 MAX_CACHED_IDS = 200_000
 
 
 def id_prefix_range(start: str) -> dict[str, str]:
-    """Return the bounds of a prefix: "g" sorts after all characters of an id."""
+    """Return the bounds of a prefix: "g" sorts after every character of an id."""
     return {"start": start, "stop": f"{start}g"}
 
 
 class Ids:
     """A cache of ids and keys.
 
-    Entries stay true until a purge, and a purged key passes no filter. Only a database that lost
-    its latest changes reuses keys.
+    Only a database that lost its latest changes reuses keys.
     """
 
     def __init__(self, database: StoreDatabase) -> None:

@@ -20,7 +20,7 @@ from trivet.store.relational.database import StoreDatabase, StorePart, WriteTran
 from trivet.store.relational.index.lexical import encode_passage_terms
 from trivet.store.relational.index.vector_index import VectorIndex
 from trivet.store.relational.index.write_index import IndexFileMaintenance
-from trivet.store.relational.tables.access import count_broken_entries
+from trivet.store.relational.tables.ledgers import count_broken_entries
 from trivet.store.relational.tables.memory_rows import with_branches, write_lexical
 from trivet.types import Finding, Memory
 
@@ -41,7 +41,7 @@ class UndecodableText(msgspec.Struct, frozen=True):
 
 
 class RowCheck:
-    """Problems found in rows; check memories before the revisions that must match them."""
+    """Problems found in rows; check memories before their revisions."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []
@@ -184,7 +184,7 @@ class Maintenance(StorePart, ABC):
         return self._whole.pending_erasure()
 
     def identity(self) -> str:
-        """Return the location with an id, since containers may share a path."""
+        """Return the location with an id: containers may share a path."""
         row = self._row("get_meta", name=_IDENTITY)
         if row is None:
             with self._database.write() as connection:
@@ -204,7 +204,7 @@ class Maintenance(StorePart, ABC):
         return int(row[0]) if row else 0
 
     def findings(self, whole: bool = True) -> tuple[Finding, ...]:
-        """Check the store; with `whole`, read every row, in seconds for a large one."""
+        """Check the store; with `whole`, read every row."""
         with self._database.errors():
             return (
                 self._count(

@@ -18,18 +18,17 @@ from trivet.store.relational.index.lexical import LexicalIndex
 from trivet.store.relational.index.vector_index import VectorIndex
 from trivet.store.relational.index.visibility import Visibility
 from trivet.store.relational.maintenance import Maintenance
-from trivet.store.relational.tables.access import Accounts, Audit, Shares
+from trivet.store.relational.tables.access import Accounts, Secrets, Shares
 from trivet.store.relational.tables.inbox import Inbox
-from trivet.store.relational.tables.ledgers import Idempotency, UsageCounts, Vaults
+from trivet.store.relational.tables.ledgers import Audit, Idempotency, UsageCounts, Vaults
 from trivet.store.relational.tables.links import LikelyUpdates, Links, LinksExist
 from trivet.store.relational.tables.memories import Memories
-from trivet.store.relational.tables.secrets import Secrets
 from trivet.store.relational.tables.sync_bundles import Branches, BranchesExist
 from trivet.store.relational.tables.sync_feed import SyncFeed
 
 
 class RelationalStore(ABC):
-    """A store of memories; every write method of a part is one transaction."""
+    """A store of memories; each write method of a part is one transaction."""
 
     def __init__(self, database: StoreDatabase) -> None:
         self._database = database
@@ -47,7 +46,7 @@ class RelationalStore(ABC):
         # Without a viewer, for the store's own upkeep.
         self.all_memories = Memories(database, self._visibility, ids)
         self.upkeep = self._make_maintenance()
-        # Reads within it see all earlier writes, and may miss later ones.
+        # Reads within it see all earlier writes and may miss later ones.
         self.moment = changes.moment
         self._read_for_viewer(database)
 
@@ -85,7 +84,7 @@ class RelationalStore(ABC):
         self._database.close()
 
     def _read_for_viewer(self, database: Database) -> None:
-        # Users may not read these; the server decides by them.
+        # Users may not read these; the server bases its decisions on them.
         self.accounts = Accounts(self._database, database.viewer)
         self.memories = Memories(database, self._visibility, self._ids)
         self.links = Links(database, self._links_exist)

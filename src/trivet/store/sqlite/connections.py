@@ -119,7 +119,7 @@ Identity = tuple[int, int]
 
 
 class FileIdentityCheck:
-    """Identities of the files at opening; SQLite itself replaces none of them."""
+    """Identities of the files at opening, which SQLite itself never replaces."""
 
     def __init__(self, store: Path) -> None:
         self._store = store
@@ -169,7 +169,7 @@ C = TypeVar("C", bound=sqlite3.Connection)
 
 
 class Connections(Generic[C]):
-    """Connections lent to one thread each, until its work is done or it ends."""
+    """Connections lent to a thread until its work is done or it ends."""
 
     def __init__(self, connect: Callable[[], C]) -> None:
         self._connect = connect
@@ -192,7 +192,7 @@ class Connections(Generic[C]):
         """Close those no other thread uses: closing one in use would crash the process."""
         with self._guard:
             self._closed = True
-            free = [connection for connection, user in self._users.items() if _is_over(user)]
+            free = [connection for connection, user in self._users.items() if _has_ended(user)]
             free += self._idle
             self._idle, self._users = [], {}
         for connection in free:
@@ -228,5 +228,5 @@ class Connections(Generic[C]):
             connection.close()
 
 
-def _is_over(user: threading.Thread) -> bool:
+def _has_ended(user: threading.Thread) -> bool:
     return user is threading.current_thread() or not user.is_alive()

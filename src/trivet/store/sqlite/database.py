@@ -56,14 +56,14 @@ LARGE_PENDING = (
     "Its words may remain in unused parts of the file, which is so large that rewriting it would "
     "block other writers. Run `trivet doctor` to rewrite it."
 )
-# While the caller of a purge waits, in less than a tenth of a second; by the worker, in a second or
-# two. VACUUM runs in memory.
+# A caller of a purge waits less than a tenth of a second for this much; the worker does the rest in
+# a second or two. VACUUM runs in memory.
 INLINE_VACUUM_MAX_BYTES = 8 * MIB
 WORKER_VACUUM_MAX_BYTES = 256 * MIB
 CHECKPOINT_TIMEOUT_MS = 200
 EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
 IDS_BATCH = 50_000
-# For what SQLite's busy timeout does not cover.
+# Pause between retries of what SQLite's busy timeout does not cover.
 RETRY_SECONDS = 0.01
 
 NONE: Parameters = {}
@@ -129,9 +129,7 @@ class Database:
     def finish_erasing(self, of_any_size: bool = False) -> str | None:
         """Rewrite the file and empty its log.
 
-        SQLite overwrites what it deletes, but rows moved between pages leave copies in unused
-        space. Wait only shortly for an earlier reader to release the log: nobody can write
-        meanwhile.
+        Rows moved between pages leave copies in unused space.
         """
         return self._erase(None if of_any_size else WORKER_VACUUM_MAX_BYTES)
 
@@ -238,8 +236,7 @@ class Database:
     def read_postings(self, terms: Sequence[str], weights: Weights) -> dict[str, Postings]:
         """Read from FTS5 and score in memory.
 
-        Its bm25() has fixed constants, clamps the IDF of common words and takes 20 to 90 ms at
-        100,000 memories. A row is key * 8 + field: one integer is cheapest to read.
+        Its bm25() clamps the IDF of common words and takes 20 to 90 ms at 100,000 memories.
         """
         sql = self.sql("lexical")["postings"]
         return {

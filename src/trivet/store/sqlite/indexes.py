@@ -83,7 +83,7 @@ class SqliteIndexFiles(IndexFiles):
         return None if row is None else str(row[0])
 
 
-# A few megabytes.
+# Bounds a batch to a few megabytes.
 PASSAGES_BATCH = 10_000
 
 

@@ -10,9 +10,9 @@ from trivet.code.parse.syntax import (
     Node,
     attribute,
     first,
-    inside,
     match,
     named,
+    only_inside,
     text,
     without_arguments,
 )
@@ -85,15 +85,11 @@ def _kotlin_class(node: Node, source: bytes) -> Sequence[Match]:
     return (match(kind, node, name, source, opens=True),)
 
 
-def _companion(node: Node, source: bytes) -> Sequence[Match]:
-    return (inside(node),)
-
-
 KOTLIN = Grammar(
     rules={
         "class_declaration": _kotlin_class,
         "object_declaration": _kotlin_class,
-        "companion_object": _companion,
+        "companion_object": only_inside,
         "function_declaration": _kotlin_function,
         "property_declaration": _kotlin_property,
         "type_alias": named("type", field="type"),
@@ -107,10 +103,6 @@ KOTLIN = Grammar(
 def _scala_value(node: Node, source: bytes) -> Sequence[Match]:
     name = node.child_by_field_name("pattern") or node.child_by_field_name("name")
     return attribute(name, node, source) if name is not None and name.type == "identifier" else ()
-
-
-def _extension(node: Node, source: bytes) -> Sequence[Match]:
-    return (inside(node),)
 
 
 SCALA = Grammar(
@@ -127,7 +119,7 @@ SCALA = Grammar(
         "val_definition": _scala_value,
         "var_definition": _scala_value,
         "val_declaration": _scala_value,
-        "extension_definition": _extension,
+        "extension_definition": only_inside,
     },
     through=frozenset({"template_body", "enum_body", "package_clause", "block", "indented_block"}),
     comments=_COMMENTS,

@@ -16,11 +16,16 @@ from trivet.code.parse.syntax import (
     match,
     named,
     named_by,
+    only_inside,
     text,
     without_arguments,
 )
 
 _COMMENTS = frozenset({"comment", "line_comment", "block_comment", "multiline_comment"})
+
+
+def _named_attribute(node: Node, source: bytes) -> Sequence[Match]:
+    return attribute(node.child_by_field_name("name"), node, source)
 
 
 def _csharp_fields(node: Node, source: bytes) -> Sequence[Match]:
@@ -55,12 +60,8 @@ CSHARP = Grammar(
         "method_declaration": named("function"),
         "constructor_declaration": named("function"),
         "local_function_statement": named("function"),
-        "property_declaration": lambda node, source: attribute(
-            node.child_by_field_name("name"), node, source
-        ),
-        "event_declaration": lambda node, source: attribute(
-            node.child_by_field_name("name"), node, source
-        ),
+        "property_declaration": _named_attribute,
+        "event_declaration": _named_attribute,
         "event_field_declaration": _csharp_fields,
         "field_declaration": _csharp_fields,
     },
@@ -92,7 +93,7 @@ def _swift_property(node: Node, source: bytes) -> Sequence[Match]:
 
 
 def _called(name: str) -> Rule:
-    """Name `init`, `deinit` and `subscript`, which have no name."""
+    """Name `init`, `deinit` and `subscript`, which have no name of their own."""
 
     def rule(node: Node, source: bytes) -> Sequence[Match]:
         return (Match(name=name, kind="function", node=node),)
@@ -284,7 +285,7 @@ RUBY = Grammar(
     rules={
         "module": named("module", opens=True),
         "class": named("class", opens=True),
-        "singleton_class": lambda node, source: (inside(node),),
+        "singleton_class": only_inside,
         "method": named("function"),
         "singleton_method": _ruby_singleton,
         "assignment": _ruby_assignment,
@@ -307,9 +308,7 @@ SOLIDITY = Grammar(
         "event_definition": named("type"),
         "error_declaration": named("type"),
         "user_defined_type_definition": named("type"),
-        "state_variable_declaration": lambda node, source: attribute(
-            node.child_by_field_name("name"), node, source
-        ),
+        "state_variable_declaration": _named_attribute,
         "constant_variable_declaration": named("variable"),
     },
     through=frozenset({"contract_body"}),

@@ -1,7 +1,7 @@
 """Context, routes, request parsing, ETags and idempotency keys of all endpoints.
 
-Kept answers may quote memories. They are sealed with a key derived from the API key and the
-Idempotency-Key, neither of which is stored.
+Kept answers may quote memories, so a key derived from the API key and the Idempotency-Key seals
+them.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def shapes_of(request: Any) -> Mapping[str, Shape]:
 
 
 def from_query(request: Any, query: bytes) -> dict[str, Any]:
-    """Parse query texts by their declared types; others stay text, which the contract refuses."""
+    """Parse query texts by their declared types; the contract refuses others."""
     shapes = shapes_of(request)
     arguments: dict[str, Any] = {}
     for name, text in _pairs(query):
@@ -294,7 +294,7 @@ def expected_revisions(request: Request) -> frozenset[int] | None:
 
 
 def check_unchanged(memory: Trivet, id: str, expected: frozenset[int] | None) -> int | None:
-    """Return the current revision if one is expected, and raise if it is another."""
+    """Return the current revision if one is expected; raise if it differs."""
     if expected is None:
         return None
     current = memory.get(id).revision

@@ -125,9 +125,9 @@ async def _prepended(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[
 
 
 CHUNK_BYTES = 64 * 1024
-# Chunks that the store may be ahead.
+# Chunks by which the store may be ahead of the client.
 MAX_CHUNKS_AHEAD = 4
-# A memory with its whole history is one line.
+# Bounds a line, which holds a memory with its whole history.
 MAX_LINE_BYTES = 16 * 2**20
 # Each occupies a thread for as long as its client takes.
 STREAMS_AT_ONCE = 4
@@ -137,7 +137,7 @@ T = TypeVar("T")
 
 
 class Streams:
-    """Separate threads for streams, so that slow clients block no other requests."""
+    """Separate threads for streams: slow clients block no other requests."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(STREAMS_AT_ONCE, thread_name_prefix="trivet-stream")
@@ -165,7 +165,7 @@ class Streams:
 
 
 class ExportStream:
-    """Lines produced by a thread, which waits when it is too far ahead of the reader."""
+    """Lines from a thread, which waits when it is too far ahead of the reader."""
 
     def __init__(self, lines: Callable[[], Iterable[str]], check: Callable[[], None]) -> None:
         """Prepare the stream; `check` raises when the caller has lost access."""
@@ -217,7 +217,7 @@ class ImportStream:
         self._loop = asyncio.get_running_loop()
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines. Invalid UTF-8 becomes surrogates, so that import can name the line."""
+        """Yield lines, with surrogates for invalid UTF-8, so that import can name the line."""
         parts: list[bytes] = []
         size = total = 0
         while chunk := self._next_chunk():

@@ -1,7 +1,6 @@
 """MCP over streamable HTTP: each tool call acts as the caller whose key came with it.
 
-Stateless, because a session would tie an agent to one process. Answers are JSON, so there are no
-streams. The first request loads the MCP library, which takes over a second.
+Stateless, because a session would tie an agent to one process.
 """
 
 from __future__ import annotations
@@ -33,8 +32,6 @@ _request: ContextVar[Request] = ContextVar("request")
 
 
 class CallerMemory:
-    """Tool calls with the rights of the request's caller."""
-
     def __init__(self, context: ServerContext) -> None:
         self._context = context
 

@@ -318,8 +318,6 @@ CURL = """curl http://HOST/v1/recall \\
 
 
 class CachedDocument:
-    """The document, built on first request."""
-
     def __init__(self, endpoints: Sequence[Endpoint]) -> None:
         self._endpoints = endpoints
 

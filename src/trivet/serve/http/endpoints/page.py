@@ -37,10 +37,9 @@ from trivet.types import LOCAL
 
 # Only own scripts and styles, none inline; strings cannot become markup.
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-    "require-trusted-types-for 'script'; "
-    "trusted-types 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src "
+    "'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
 )
 TYPES: Mapping[str, str] = {
     "html": "text/html; charset=utf-8",
@@ -151,7 +150,7 @@ class SignInLinks:
 
 
 def link_to(address: str, links: SignInLinks) -> str:
-    """Return a sign-in URL. Its token is in the fragment, which never reaches a server log."""
+    """Return a sign-in URL with the token in its fragment, which reaches no server log."""
     return f"{address}/#/sign-in/{links.make()}"
 
 

@@ -1,7 +1,4 @@
-"""Endpoints for synced laptops (docs/sync.md), not part of the OpenAPI document.
-
-Workers tell each other over pipes which tenant was written to.
-"""
+"""Endpoints for synced laptops (docs/sync.md), not part of the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -56,14 +53,14 @@ def sync_routes(context: ServerContext, news: ChangeNotifier) -> list[EndpointRo
     async def hello(request: Request) -> Response:
         caller = authenticate(request, "read")
         sensitive = context.settings.sync_sensitive
-        told = Hello(
+        greeting = Hello(
             oldest_protocol=OLDEST_PROTOCOL,
             newest_protocol=NEWEST_PROTOCOL,
             user=caller.user,
             sensitive=sensitive,
             vectors=True,
         )
-        return Response(msgspec.json.encode(told), media_type=JSON)
+        return Response(msgspec.json.encode(greeting), media_type=JSON)
 
     async def wait(request: Request) -> Response:
         caller = authenticate(request, "read")
@@ -143,8 +140,8 @@ def _vectors(context: ServerContext) -> Handler:
             from trivet.sync.vectors import stored_vectors
 
             with context.using(request) as memory:
-                told, last = stored_vectors(memory.engine, asked)
-            return b"".join(msgspec.json.encode(line) + b"\n" for line in (*told, last))
+                lines, last = stored_vectors(memory.engine, asked)
+            return b"".join(msgspec.json.encode(line) + b"\n" for line in (*lines, last))
 
         return Response(await context.pool.run(act), media_type=NDJSON)
 
@@ -207,7 +204,7 @@ EVERY_USER = "*"
 
 
 class FeedPosition(msgspec.Struct, frozen=True):
-    """How far a tenant's feed was read, and each user's last change in it."""
+    """The part of a tenant's feed that was read, and each user's last change in it."""
 
     change: int
     seq: int
@@ -250,7 +247,7 @@ class ChangeNotifier:
         self._ended = False
 
     async def after(self, caller: Caller, known: str, seconds: float) -> str:
-        """Return the user's feed position once it differs from `known`, or after `seconds`."""
+        """Return the user's position once it differs from `known`, or after `seconds`."""
         tenant, loop, event = (
             self._tenant(caller.tenant),
             asyncio.get_running_loop(),

@@ -121,7 +121,7 @@ def _act(
 async def arguments_of(
     http: Request, kind: type[Parameters], in_query: bool, context: ServerContext
 ) -> dict[str, Any]:
-    """Return the unchecked arguments from path, query and body, each from one place only."""
+    """Return the unchecked arguments from path, query and body, each from one only."""
     settings = context.settings
     if in_query:
         http.state.body = b""

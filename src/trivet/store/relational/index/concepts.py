@@ -26,7 +26,7 @@ from trivet.types import (
     Neighbourhood,
 )
 
-# A concept found in code may be written in dozens of ways.
+# Bounds the spellings of a concept; one found in code may have dozens.
 MAX_ALIASES = 10
 
 _ORDERS: dict[ConceptSort, str] = {"memories": "k.held DESC, c.name", "name": "c.name"}
@@ -50,7 +50,7 @@ class Concepts(StorePart):
         limit: int,
         offset: int,
     ) -> ConceptPage:
-        """Return a page; `contains` matches squeezed names (graph/canonical.py)."""
+        """Return a page; `contains` matches squeezed names (graph/concepts.py)."""
         parameters = filter_parameters(filter, now())
         known = self._known.select(parameters, None, contains, kind, sort)
         shown = self._known.with_labels(known[offset : offset + limit], parameters)
@@ -145,8 +145,6 @@ def _by_frequency(counts: Counter[str]) -> list[str]:
 
 
 class Statement(msgspec.Struct, frozen=True):
-    """A relation that a memory states between two concepts."""
-
     source: int
     target: int
     relation: str
@@ -171,7 +169,7 @@ def held_statements(
 ) -> list[Statement]:
     """Return statements about the concepts that hold at `moment`.
 
-    Unlike the view `held`, only memories that the caller may see end a statement.
+    Unlike the view `held`, only memories visible to the caller end a statement.
     """
     parameters = {**without_time(filter), "concepts": as_json(concepts), "at": moment}
     rows = connection.execute(connection.sql("concepts")["statements"], parameters).fetchall()
@@ -239,8 +237,8 @@ class NeighbourhoodSearch:
     ) -> tuple[dict[Node, int], bool]:
         """Return distances, and whether these are all nodes.
 
-        With `sharing`, each ring but the last takes half of the remaining room, so that a hub
-        leaves room for the rings beyond it.
+        With `sharing`, each ring takes half of the remaining room, so that a hub leaves some for
+        the next.
         """
         distances: dict[Node, int] = {first: 0}
         ring, whole = [first], True
@@ -287,7 +285,7 @@ class NeighbourhoodSearch:
         if not concepts:
             return []
         rarest = sorted(concepts, key=self._rarity)
-        # One more shows that there are more.
+        # One more than the room shows whether there are more.
         return self._column(self._sql["memories_of"], limit=room + 1, concepts=rarest, seen=seen)
 
     def _learn(self, concepts: Iterable[int]) -> None:

@@ -1,7 +1,6 @@
 """The queue of memories to embed, its fair order, and throttled counts.
 
-A lease moves a job's due time into the future: if its holder dies, the job falls due again. Times
-are the database's, so that all its clients agree.
+A lease moves a job's due time into the future, so that it falls due again if its holder dies.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from trivet.store.relational.index.lexical import encode_passage_terms
 
 
 class WaitingJob(msgspec.Struct, frozen=True):
-    """A waiting memory; `size` is the length of its text, which determines the cost."""
+    """A waiting memory; `size`, its text's length, determines the cost."""
 
     key: int
     owner: str
@@ -33,7 +32,7 @@ class WaitingJob(msgspec.Struct, frozen=True):
 def order_fairly(waiting: Iterable[WaitingJob]) -> list[WaitingJob]:
     """Order by the owner's work up to and including each text, short texts first.
 
-    So nobody waits for another user's whole import, and a note does not wait for a book.
+    Nobody waits for another user's whole import.
     """
     texts_of: defaultdict[str, list[WaitingJob]] = defaultdict(list)
     for job in sorted(waiting, key=lambda job: (job.size, job.key)):
@@ -50,10 +49,7 @@ def order_fairly(waiting: Iterable[WaitingJob]) -> list[WaitingJob]:
 def select_jobs(
     ordered: Sequence[WaitingJob], limit: int, most_characters: int | None
 ) -> list[WaitingJob]:
-    """Return the first jobs within the limits, and the one that has waited longest.
-
-    Small batches let new jobs start soon; the oldest prevents starvation.
-    """
+    """Return the first jobs within the limits, and the oldest, which prevents starvation."""
     chosen: list[WaitingJob] = []
     left = most_characters
     for job in ordered[:limit]:
@@ -67,7 +63,7 @@ def select_jobs(
     return [*chosen[: limit - 1], oldest]
 
 
-# Fewer take less than a millisecond to count.
+# Counting fewer takes less than a millisecond.
 RECOUNT_MIN_ROWS = 10_000
 # Cached for this many times as long as the count took.
 RECOUNT_PAUSE_FACTOR = 50
@@ -95,9 +91,9 @@ class ThrottledCount(Generic[T]):
         return counted
 
 
-# Above every lease and retry: such a job was written under a clock that was ahead.
+# Longer than every lease and retry: a job due later was written under a clock that ran ahead.
 LONGEST_WAIT_SECONDS = 900.0
-# Of each end of the queue: a few milliseconds.
+# Bounds how many jobs are read from each end of the queue, in a few milliseconds.
 MAX_JOBS_CONSIDERED = 500
 
 EMPTY_BACKLOG = Backlog(0, 0, None)
@@ -113,7 +109,7 @@ class EmbeddingQueue(StorePart):
         self._encode = database.encode_vector
         self._changes = changes
         self._backlog_counts: ThrottledCount[tuple[Backlog, int]] = ThrottledCount()
-        # (model, change) without jobs, and without jobs and readings.
+        # (model, change) at which no jobs waited, and at which neither jobs nor readings did.
         self._no_job_at: tuple[int, int] | None = None
         self._empty_backlog_at: tuple[int, int] | None = None
 
@@ -165,10 +161,7 @@ class EmbeddingQueue(StorePart):
         return found
 
     def newest(self, model: Model, limit: int) -> Mapping[str, EmbeddingJob]:
-        """Return the newest jobs by id without leasing them.
-
-        Every recall calls this. If none waited, none does until the next change.
-        """
+        """Return the newest jobs by id without leasing them; every recall does."""
         # Before the queue, which may be newer.
         moment = (model.model, self._changes.last())
         if moment == self._no_job_at:
@@ -189,7 +182,7 @@ class EmbeddingQueue(StorePart):
         }
 
     def finish(self, done: Sequence[EmbeddedJob]) -> None:
-        """Store the vectors, except of memories that changed meanwhile."""
+        """Store the vectors, except of changed memories."""
         terms = {job.key: encode_passage_terms(job.content, passages) for job, passages, _ in done}
         with self._database.write() as connection:
             for model in {job.model for job, _, _ in done}:
@@ -254,7 +247,7 @@ class EmbeddingQueue(StorePart):
         """Return whether more than `few` wait, counting no further."""
         return int(self._row("counted_up_to", model=model.model, most=few + 1)[0]) > few
 
-    def told(self, model: Model) -> tuple[Backlog, int]:
+    def backlog_for_answer(self, model: Model) -> tuple[Backlog, int]:
         """Return the backlog and the waiting readings for an answer; large counts may be old."""
         # Before the queue, which may be newer.
         moment = (model.model, self._changes.last())

@@ -1,8 +1,4 @@
-"""The queue of memories to read for concepts, what the readers write, and token budgets.
-
-The rules read every memory, a language model does if configured. A lease moves a job's due time
-into the future: if its holder dies, the job falls due again.
-"""
+"""The queue of memories to read for concepts, what the readers write, and token budgets."""
 
 from __future__ import annotations
 
@@ -49,11 +45,11 @@ class DailyBudget(StorePart):
         return f"{self._purpose} tokens {now()[:10]}"
 
 
-# More common words say little about a name; the newest memories suffice.
+# Terms in more memories say little about a name; the newest memories suffice.
 MAX_MEMORIES_CONSIDERED = 50
-# Above every lease and retry: such a job was written under a clock that was ahead.
+# Longer than every lease and retry: a job due later was written under a clock that ran ahead.
 LONGEST_WAIT_SECONDS = 3_600.0
-# For an unknown start.
+# Stands for an unknown start.
 BEGINNING = "0001-01-01T00:00:00.000000Z"
 # Delete what the other concept already has, then move the rest.
 _MOVES = (
@@ -97,7 +93,7 @@ class ExtractionQueue(StorePart):
         )  # fmt: skip
 
     def finish_mentions(self, done: Sequence[tuple[ExtractionJob, Sequence[Mention]]]) -> None:
-        """Store mentions, except of memories that changed meanwhile."""
+        """Store mentions, except of changed memories."""
         with self._database.write() as connection:
             concepts = self._concepts(
                 connection, [mention.name for _, found in done for mention in found]
@@ -155,7 +151,7 @@ class ExtractionQueue(StorePart):
         return int(self._row("counted_up_to", reader=reader, most=few + 1)[0]) > few
 
     def ask_for_triples(self) -> int:
-        """Queue memories that no language model has read as they are; return the count."""
+        """Queue memories that no language model has read as they are; count them."""
         changed = self._changes.last()
         if changed == self._asked_at:
             return 0
@@ -213,7 +209,7 @@ class ExtractionQueue(StorePart):
         readings: Sequence[ExtractionJob],
         touched: set[int],
     ) -> set[ExtractionJob]:
-        """Return readings still wanted, with this reader's old results deleted."""
+        """Return readings still wanted, after deleting this reader's old results."""
         rows = as_json(
             {"memory": reading.key, "revision": reading.revision} for reading in readings
         )
@@ -273,7 +269,7 @@ def write_triples(
     concepts: Mapping[str, int],
     recorded_at: str,
 ) -> None:
-    """Write statements and mentions of their ends, unless an end is no name."""
+    """Write statements and mentions of their ends, except ends that are no name."""
     sql = connection.sql("graph")
     mentions: dict[tuple[int, bool], Mention] = {}
     for triple in triples:
@@ -329,14 +325,14 @@ def clear_graph(connection: WriteTransaction, key: int) -> None:
 
 
 def drop_orphans(connection: WriteTransaction, concepts: Iterable[int]) -> None:
-    """Delete unmentioned concepts: names from forgotten memories must not remain."""
+    """Delete unmentioned concepts, whose names come from forgotten memories."""
     touched = list(concepts)
     connection.execute(connection.sql("graph")["delete_orphans"], {"concepts": as_json(touched)})
     rename_unowned(connection, touched)
 
 
 def rename_unowned(connection: WriteTransaction, concepts: Iterable[int]) -> None:
-    """Give concepts a name that memories still hold: forgotten ones must not remain."""
+    """Rename concepts whose name only forgotten memories hold."""
     sql = connection.sql("triples")
     for row in connection.execute(sql["unowned"], {"concepts": as_json(concepts)}).fetchall():
         if not row["held"]:

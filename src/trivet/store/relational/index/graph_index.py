@@ -20,7 +20,7 @@ from trivet.store.relational.index.extraction_queue import ExtractionQueue
 from trivet.store.relational.index.visibility import Visibility
 from trivet.types import Candidate, Filter, PathStep
 
-# A recall applies these itself, in milliseconds; more are left to a thread.
+# A recall applies up to this many changes itself, in milliseconds; a thread applies more.
 MAX_INLINE_CHANGES = 500
 REBUILD_AFTER_CHANGED_NODES = 50_000
 
@@ -39,7 +39,7 @@ class GraphCache(StorePart):
         self._renewal: threading.Thread | None = None
 
     def fresh(self) -> Network:
-        """Return the network, after a bulk change the old one until a thread has reloaded."""
+        """Return the network, or the old one until a thread has reloaded after a bulk change."""
         with self._lock:
             at_once = MAX_INLINE_CHANGES
             if self._network is None:
@@ -85,13 +85,13 @@ class GraphCache(StorePart):
 
     def _load(self, most_behind: int = MAX_INLINE_CHANGES) -> tuple[int, Network]:
         mapped = self._database.mapped_index()
-        if mapped is not None and self._behind(mapped.sequence) <= most_behind:
+        if mapped is not None and self._changes_behind(mapped.sequence) <= most_behind:
             return mapped.sequence, mapped.network()
         # Before the rows: applying concurrent commits twice does no harm.
         sequence = self._changes.last()
         return sequence, read_network(self._database)
 
-    def _behind(self, sequence: int) -> float:
+    def _changes_behind(self, sequence: int) -> float:
         changed = self._changes.since(sequence)
         return math.inf if changed is None else len(changed)
 
@@ -102,7 +102,7 @@ class GraphCache(StorePart):
         mentions: dict[int, list[tuple[int, int]]] = {key: [] for key in keys}
         for row in rows:
             mentions[row["memory"]].append((row["concept"], row["role"]))
-        linked = _both_ways((row[0], row[1]) for row in links)
+        linked = _symmetric((row[0], row[1]) for row in links)
         nothing = np.zeros(0, np.int32)
         self._network.replace(
             {key: _pair(found) for key, found in mentions.items()},
@@ -120,7 +120,7 @@ def read_network(database: Database) -> Network:
         ((packed >> 2) & 0xFFFFFFF).astype(np.int32),
     )
     roles = (packed & 3).astype(np.uint8)
-    return Network.of(memories, concepts, roles, _both_ways((row[0], row[1]) for row in links))
+    return Network.of(memories, concepts, roles, _symmetric((row[0], row[1]) for row in links))
 
 
 def _pair(found: list[tuple[int, int]]) -> Pair:
@@ -129,7 +129,7 @@ def _pair(found: list[tuple[int, int]]) -> Pair:
     )
 
 
-def _both_ways(links: Iterable[tuple[int, int]]) -> dict[int, Keys]:
+def _symmetric(links: Iterable[tuple[int, int]]) -> dict[int, Keys]:
     linked: dict[int, set[int]] = {}
     for source, target in links:
         linked.setdefault(source, set()).add(target)
@@ -137,7 +137,7 @@ def _both_ways(links: Iterable[tuple[int, int]]) -> dict[int, Keys]:
     return {key: np.array(sorted(others), np.int32) for key, others in linked.items()}
 
 
-# Less cannot move a memory by a rank.
+# A smaller mass cannot move a memory by a rank.
 MIN_MASS = 1e-6
 
 
@@ -227,7 +227,7 @@ class GraphIndex(ExtractionQueue):
     def _spelled_out(
         self, paths: Mapping[str, tuple[Step, ...]], ends: Sequence[int]
     ) -> dict[str, tuple[PathStep, ...]]:
-        """Label concepts as memories on the paths do, to reveal no other spelling."""
+        """Label concepts as memories on the paths do: other spellings stay hidden."""
         steps = [step for path in paths.values() for step in path]
         between = [key for kind, key in steps if kind == "memory"]
         ids = self._ids.of(between)

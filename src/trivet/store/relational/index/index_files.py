@@ -1,8 +1,7 @@
 """Index files: a store's indexes as of one change, mapped instead of loaded.
 
 The database names its file by a random mark, size and time, so that a foreign or altered file is
-not used. A database that knows a mark, even a copy or a promoted standby, has all changes of its
-file; a file can be old but never wrong. Without one, caches load from the database.
+not used. A named file can be old but never wrong.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ STATES = {"active": 1, "superseded": 2, "archived": 3, "deleted": 4}
 
 
 class IndexHeader(msgspec.Struct, frozen=True):
-    """What an index file belongs to; the database knows its `mark`."""
+    """The identity of an index file; the database knows its `mark`."""
 
     mark: str
     schema: int
@@ -71,7 +70,7 @@ class MappedIndex:
         return time.time() - self._file.stat().st_mtime
 
     def damaged(self) -> list[str]:
-        """Return the names of damaged parts; reads the whole file."""
+        """Read the whole file and return the names of damaged parts."""
         return self._mapped.damaged()
 
     def matrix(self, model: Model) -> Matrix | None:
@@ -134,7 +133,7 @@ class MappedIndex:
 
 
 def covers_filter(filter: Filter) -> bool:
-    """Return whether the file can answer; only the database knows who may see what."""
+    """Return whether the file can answer; the database decides rights."""
     after, before = filter.created_after, filter.created_before
     return filter == Filter(
         scope=filter.scope, states=filter.states, created_after=after, created_before=before
@@ -175,9 +174,9 @@ logger = logging.getLogger("trivet.store")
 SUFFIX = ".arrays"
 PARTIAL = ".partial"
 MARK_BYTES = 16
-# Older partial files count as abandoned.
+# A partial file older than this counts as abandoned.
 LEASE_SECONDS = 300.0
-# Never needed: new files may appear during removal.
+# Bounds the attempts to remove all files, since new ones may appear meanwhile.
 ROUNDS = 100
 PENDING = (
     "Its words and vectors may remain in an index file that another process has open. "
@@ -233,14 +232,14 @@ class IndexFiles(ABC):
         return None if named is None else self._mapped(named)
 
     def tidy(self) -> bool:
-        """Remove abandoned stores' files; return False if each store has its own folder."""
+        """Remove abandoned stores' files; False if each store has its own folder."""
         return False
 
     def renew(self, write: Write) -> bool:
         """Write a new file and make it current, unless another process is writing one.
 
-        It exists before the database is read, so that a purge removes it. It is renamed after the
-        database knows it, so that complete unknown files are never new.
+        The file exists before the database is read, so that a purge removes it, and gets its name
+        only after the database knows it.
         """
         private_folder(self.folder)
         if (

@@ -45,10 +45,7 @@ def encode_passage_terms(content: str, passages: Sequence[Passage]) -> list[str]
 
 
 def count_held_terms(wanted: Iterable[str], stored: Sequence[str]) -> list[int]:
-    """Return how many terms each passage holds.
-
-    A 32-bit hash errs once in twenty million times on a passage of two hundred terms.
-    """
+    """Count wanted terms per passage; hashes err in one of 20 million passages of 200 terms."""
     # In half the time of base64.b64decode, which calls it.
     packed = [a2b_base64(passage) for passage in stored]
     terms = np.frombuffer(b"".join(packed), np.uint32)
@@ -62,9 +59,9 @@ def _term_hashes(terms: Iterable[str]) -> NDArray[np.uint32]:
     return np.array([crc32(term.encode(errors="surrogatepass")) for term in terms], np.uint32)
 
 
-# One changed word changes most of so few hashes.
+# Shorter fingerprints need to share only one hash: one changed word changes most of them.
 SHORT_FINGERPRINT = 8
-# Per hash; near-duplicates also share rare hashes, which find older ones.
+# Candidates per hash; near-duplicates also share rare hashes, which find older ones.
 MAX_SIMILAR_CANDIDATES = 200
 EMPTY_TERMS: frozenset[str] = frozenset()
 NO_OTHER_READINGS: Mapping[str, Sequence[Reading]] = {}
@@ -167,7 +164,7 @@ class LexicalIndex(StorePart):
         }
 
     def terms_from(self, start: str) -> list[str]:
-        """Return terms with this prefix in any memory: check `holders` before revealing one."""
+        """Return terms with this prefix in any memory; check `holders` before revealing one."""
         return [
             row[0]
             for row in self._rows(

@@ -17,10 +17,10 @@ from trivet.store.relational.changes import Changes
 from trivet.store.relational.database import StoreDatabase, Weights
 from trivet.store.relational.index.index_files import MappedIndex
 
-# A word above this share of many memories adds to scores but brings in no memory.
+# A word in a larger share of many memories adds to scores but brings in no memory.
 COMMON_TERM_SHARE = 0.05
 COMMON_TERM_MIN_MEMORIES = 2_000
-# Of a pasted page the rarest words decide.
+# The rarest words decide for a pasted page.
 MAX_SCORED_TERMS = 64
 
 
@@ -124,11 +124,10 @@ POSTINGS_BYTES = 48 * MIB
 LIST_BYTES = 500
 # For memories changed since lists were read.
 DOCUMENTS_BYTES = 8 * MIB
-# A term and its counts in a dictionary.
+# Estimate for a term and its counts in a dictionary.
 TERM_BYTES = 250
 DOCUMENTS_AT_ONCE = 100
-# Beyond this many changes a list is read again, unless its holders are so many that reading takes
-# longer.
+# After more changes a list is read again, unless it is so long that reading takes longer.
 MAX_CHANGES_PATCHED = 300
 PATCHED_SHARE = 0.2
 MAX_LOG_LENGTH = 3_000
@@ -136,9 +135,9 @@ MAX_LOG_LENGTH = 3_000
 EXACT_WEIGHT_FRACTION = 1_024.0
 
 
-# By indexed field.
+# Counts of a term by indexed field.
 _Counts = tuple[int, ...]
-# By term.
+# Counts by term.
 _Document = Mapping[str, _Counts]
 NO_TERMS: _Document = {}
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-# Above this a reload compacts the matrix.
+# A larger share of removed rows makes a reload compact the matrix.
 REMOVED_SHARE = 0.25
 
 
@@ -42,7 +42,7 @@ class PassageRows(msgspec.Struct, frozen=True):
 
 
 GetIndexFile = Callable[[], MappedIndex | None]
-# A model's passages, of these memories or of all.
+# Reads a model's passages, of these memories or of all.
 ReadPassages = Callable[[Model, Collection[int] | None], Iterator[PassageRows]]
 
 
@@ -55,7 +55,7 @@ Evict = Callable[[], None]
 
 
 class MemoryLimit:
-    """A limit on the vectors of all stores of a process; least recently used ones go."""
+    """A limit on all vectors of a process; the least recently used ones go."""
 
     def __init__(self, bytes: int) -> None:
         self.bytes = bytes
@@ -246,7 +246,7 @@ class VectorIndex(StorePart, ABC):
         return int(self._row("count_passages", model=model.model)[0])
 
     def is_in_memory(self, model: Model) -> bool:
-        """Return whether this process, not only the database, holds all vectors."""
+        """Return whether this process holds all vectors."""
         return True
 
     def all_passages(self, model: Model) -> Iterator[PassageRows]:
@@ -263,7 +263,7 @@ class VectorIndex(StorePart, ABC):
         """Stop background work."""
 
     def models(self) -> tuple[Model, ...]:
-        """Return the same tuple until a model changes; a recall asks a dozen times."""
+        """Return the same tuple until a model changes: a recall asks a dozen times."""
         return self._changes.kept("models", self._models_now)
 
     def _models_now(self) -> tuple[Model, ...]:
@@ -277,7 +277,7 @@ class VectorIndex(StorePart, ABC):
         return known[1]
 
     def adopt(self, identity: str, spec: str, dimension: int) -> Model:
-        """Return or add the model; the first one serves at once, later ones fill up first."""
+        """Return or add the model; only the first one serves at once."""
         with self._database.write() as connection:
             known = {model.identity: model for model in self.stored(connection)}
             if identity in known:

@@ -1,7 +1,7 @@
 """The vectors of one model in memory, one row per passage.
 
-The signs of the dimensions form a code. Hamming distances of codes select a shortlist, in about a
-millisecond for 100,000 passages, which is then rescored exactly.
+Hamming distances between sign codes select a shortlist, in about a millisecond for 100,000
+passages, which is then rescored exactly.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from trivet.errors import EmbedderError
 SHORTLIST = 1_000
 # Below this the exact product is as fast.
 EXACT_SEARCH_MAX_ROWS = 3_000
-# 200 kB of vectors.
+# Bounds a gather to 200 kB of vectors.
 GATHER_BATCH_ROWS = 128
-# Half a megabyte of differences.
+# Bounds a block to half a megabyte of differences.
 BLOCK = 65_536
 # Fewer rows are not worth another core: waking a thread costs as much as a few thousand.
 MIN_ROWS_PER_CORE = 100_000
-# These nearly always belong to enough different memories.
+# Passages to fetch per wanted memory: twice as many nearly always belong to enough memories.
 LIKELY_FACTOR = 2
 
 
-# Room in mapped arrays, so that additions copy single pages and not the array.
+# Spare room in mapped arrays, so that additions copy single pages and not the array.
 SPARE_ROWS_SHARE = 32
 MIN_SPARE_ROWS = 1_024
 
-# Estimates the deviation of a query's scores.
+# Rows that estimate the deviation of a query's scores.
 SAMPLE_ROWS = 1_000
 
 # As stored, or twice as large and ready to multiply.
@@ -64,7 +64,7 @@ class MatrixMatches(msgspec.Struct, frozen=True):
 
 
 class MatrixArrays(msgspec.Struct, frozen=True):
-    """One row per passage; replaced when full, so that running searches keep theirs."""
+    """One row per passage; replaced when full: running searches keep theirs."""
 
     keys: NDArray[np.int64]
     ordinals: NDArray[np.int64]
@@ -187,7 +187,7 @@ class Matrix:
         return last
 
     def _seen(self, keys: NDArray[np.int64], mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Apply the mask, which ends with False for the key -1 of removed rows."""
+        """Apply the mask, which ends with False for removed rows (key -1)."""
         if self._highest < len(mask) - 1:
             return np.take(mask, keys)
         inside = (keys >= 0) & (keys < len(mask))  # the mask may predate the newest memories
@@ -267,7 +267,7 @@ def sign_codes(vectors: NDArray[np.floating]) -> NDArray[np.uint64]:
 def to_float32(vectors: NDArray[np.floating]) -> NDArray[np.float32]:
     """Convert finite values in half the time of `astype`.
 
-    The bits of a half are moved to their place in a single; a product corrects the exponent.
+    Move the bits of a half to their place in a single; a product corrects the exponent.
     """
     if vectors.dtype != np.float16:
         return vectors.astype(np.float32, copy=False)
@@ -283,8 +283,8 @@ def to_float32(vectors: NDArray[np.floating]) -> NDArray[np.float32]:
 def dot_products(vectors: NDArray[np.floating], query: NDArray[np.float32]) -> NDArray[np.float32]:
     """Multiply row by row.
 
-    A matrix product wakes a spinning BLAS thread per core: 8 ms of processor time a recall. A row's
-    score would also depend on the other rows.
+    A matrix product wakes a BLAS thread per core: 8 ms of processor time a recall. A row's score
+    would also depend on the other rows.
     """
     found: NDArray[np.float32] = np.vecdot(to_float32(vectors), query)
     return found
@@ -326,8 +326,7 @@ def passage_count_penalty(
     """Return the advantage that a memory's best score has from its many passages.
 
     Scores of unrelated passages fall off about exponentially, so the best of n is ln(n) steps
-    higher. A step is a share of the scores' deviation (docs/decisions/0031). Uncorrected, every
-    query finds long memories first.
+    higher (docs/decisions/0031). Uncorrected, every query finds long memories first.
     """
     return (chance * deviation * logarithms).astype(np.float32)
 

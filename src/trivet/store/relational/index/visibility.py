@@ -1,8 +1,4 @@
-"""The memories that a filter lets through, as arrays over keys.
-
-SQL decides once per filter, then only for changed memories. Indexes filter while they search, so
-that a selective filter still fills the answer.
-"""
+"""The memories that a filter lets through, as arrays over keys."""
 
 from __future__ import annotations
 
@@ -24,7 +20,7 @@ from trivet.store.relational.index.index_files import covers_filter
 from trivet.store.relational.index.postings import VisibleMemories
 from trivet.types import Filter
 
-# An agent uses one or two scopes, a server dozens; a filter takes 13 bytes per memory. The minimum
+# A filter takes 13 bytes per memory; an agent uses one or two scopes, a server dozens. The minimum
 # holds in large stores, where loading one takes seconds.
 FILTERS_BYTES = 8 * MIB
 MIN_CACHED_FILTERS = 64
@@ -223,7 +219,7 @@ class Validity:
         starts, ends = bounds.starts, bounds.ends
         not_yet = starts.keys[bisect_right(starts.moments, moment) :]
         no_longer = ends.keys[: bisect_right(ends.moments, moment)]
-        # np.union1d would load masked arrays, longer than the rest of a recall.
+        # np.union1d would load masked arrays, which takes longer than the rest of a recall.
         either = np.sort(np.concatenate([not_yet, no_longer]))
         return either[np.diff(either, prepend=-1) > 0]
 

@@ -121,7 +121,7 @@ def _write_words(writer: ArrayWriter, database: StoreDatabase) -> None:
 def _by_term(
     ranked: NDArray[np.int32], starts: NDArray[np.int64], places: Any, times: Any
 ) -> NDArray[np.int32]:
-    """Append sorted batches: sorting everything takes five times the memory of the result."""
+    """Append sorted batches: sorting all at once takes five times the result's memory."""
     where = np.repeat(np.frombuffer(places, np.int32), np.frombuffer(times, np.int32))
     sorted_, ends = np.empty(len(ranked), np.int32), starts[:-1].copy()
     for start in range(0, len(ranked), WORDS):
@@ -168,7 +168,7 @@ def _write_vectors(writer: ArrayWriter, vectors: VectorIndex, model: Model) -> N
 
 logger = logging.getLogger("trivet.store")
 
-# Smaller stores load as fast from the database (docs/decisions/0037).
+# Smaller stores load just as fast from the database (docs/decisions/0037).
 MIN_MEMORIES = 2_000
 # Each new process applies these changes, and forgotten memories are still in the file.
 RENEW_AFTER_CHANGES = 500

@@ -1,18 +1,30 @@
-"""Accounts, shares, and the audit record: a hash chain that shows changed or missing entries."""
+"""Who may read and change what: accounts, shares, owners' rights, and sealed secrets."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
+from typing import Literal
 
 import msgspec
 
 from trivet.common.clock import moment, moment_or_none, now, stamp, stamp_or_none
-from trivet.errors import Conflict, Forbidden, InvalidInput, NotFound
+from trivet.errors import Conflict, Forbidden, InvalidInput, NotFound, RetiredKey
 from trivet.memory_fields import as_json, texts
 from trivet.store.records import StoredKey
 from trivet.store.relational.database import Connection, Database, Row, StorePart, WriteTransaction
-from trivet.types import LOCAL, AuditEntry, Key, Permission, Role, Share, User
+from trivet.store.relational.tables.ledgers import note, record_write
+from trivet.store.relational.tables.memory_rows import memory_from_row
+from trivet.types import (
+    LOCAL,
+    AuditEntry,
+    Key,
+    Memory,
+    Permission,
+    Role,
+    Sealed,
+    Share,
+    User,
+)
 
 
 class Accounts(StorePart):
@@ -102,7 +114,7 @@ class Accounts(StorePart):
             self._note(connection, "revoke key", id)
 
     def has_stored(self, name: str) -> bool:
-        """Return whether memories or proposals have this owner, even if the user is gone."""
+        """Return whether memories or proposals have this owner, even a removed one."""
         return bool(self._row("has_stored", name=name)[0])
 
     def _changed(self, rows: int, name: str) -> None:
@@ -160,7 +172,11 @@ class Shares(StorePart):
 
     def share_tag(self, tag: str, user: str, permission: Permission) -> Share:
         share = Share(
-            owner=self._me, tag=tag, user=user, permission=permission, created_at=moment(now())
+            owner=self._current_user,
+            tag=tag,
+            user=user,
+            permission=permission,
+            created_at=moment(now()),
         )
         with self._database.write() as connection:
             values = {"owner": share.owner, "tag": tag, "user": user, "permission": permission}
@@ -189,7 +205,7 @@ class Shares(StorePart):
 
     def unshare_tag(self, tag: str, user: str) -> None:
         with self._database.write() as connection:
-            values = {"owner": self._me, "tag": tag, "user": user}
+            values = {"owner": self._current_user, "tag": tag, "user": user}
             if not connection.execute(self._sql["unshare_tag"], values).rowcount:
                 raise NotFound(
                     f"The tag {tag} is not shared with {user}. `shares` lists the shares."
@@ -205,31 +221,10 @@ class Shares(StorePart):
             connection = self._database.read_unrestricted()
             memories = connection.execute(self._sql["of_memories"], viewer).fetchall()
             tags = connection.execute(self._sql["of_tags"], viewer).fetchall()
-        return (
-            *(
-                Share(
-                    owner=row[0],
-                    id=row[1],
-                    user=row[2],
-                    permission=row[3],
-                    created_at=moment(row[4]),
-                )
-                for row in memories
-            ),
-            *(
-                Share(
-                    owner=row[0],
-                    tag=row[1],
-                    user=row[2],
-                    permission=row[3],
-                    created_at=moment(row[4]),
-                )
-                for row in tags
-            ),
-        )
+        return (*(_share("id", row) for row in memories), *(_share("tag", row) for row in tags))
 
     @property
-    def _me(self) -> str:
+    def _current_user(self) -> str:
         return self._database.viewer or LOCAL
 
     def _owned(self, connection: Connection, id: str) -> tuple[int, str]:
@@ -243,111 +238,118 @@ class Shares(StorePart):
 
     def _changed(self, connection: WriteTransaction, tag: str) -> None:
         for row in connection.execute(
-            self._sql["tagged"], {"owner": self._me, "tag": tag}
+            self._sql["tagged"], {"owner": self._current_user, "tag": tag}
         ).fetchall():
             connection.note_change(row[0])
 
 
-_VERIFIED_AT_ONCE = 1000
-# The record is never trimmed and has no index by actor.
-_COUNTED_AMONG = 10_000
+def _share(shared: Literal["id", "tag"], row: Row) -> Share:
+    owner, name, user, permission, created_at = tuple(row)
+    made = moment(created_at)
+    return Share(owner=owner, user=user, permission=permission, created_at=made, **{shared: name})
 
 
-class Audit(StorePart):
-    file = "audit"
-
-    def note(self, act: str, memory: str | None, detail: str) -> None:
-        with self._database.write() as connection:
-            note(
-                connection,
-                [
-                    AuditEntry(
-                        at=moment(now()),
-                        actor=self._database.viewer,
-                        act=act,
-                        memory=memory,
-                        detail=detail,
-                    )
-                ],
-            )
-
-    def noted(self, limit: int, actor: str | None = None) -> tuple[AuditEntry, ...]:
-        with self._database.errors():
-            parameters = {"limit": limit, "actor": actor}
-            rows = (
-                self._database.read_unrestricted()
-                .execute(self._sql["noted"], parameters)
-                .fetchall()
-            )
-        return tuple(_entry(row) for row in rows)
-
-    def count(self, act: str, since: str) -> int:
-        with self._database.errors():
-            parameters = {
-                "actor": self._database.viewer,
-                "act": act,
-                "since": since,
-                "latest": _COUNTED_AMONG,
-            }
-            return int(
-                self._database.read_unrestricted()
-                .execute(self._sql["count"], parameters)
-                .fetchone()[0]
-            )
+# Never allowed by a share.
+OWNER_ONLY_ACTIONS = ("forget", "restore", "purge", "import", "redact")
+# These decide who sees a memory and whether recall finds it.
+OWNER_ONLY_FIELDS = ("tags", "scope", "sensitive", "state", "valid_from", "valid_to")
 
 
-def record_write(
-    connection: WriteTransaction, viewer: str | None, act: str, ids: Sequence[str], detail: str = ""
+def check_rights(
+    connection: Connection, viewer: str | None, row: Row, action: str, new: Memory | None = None
 ) -> None:
-    """Audit a user's write; the store's owner could forge the record anyway."""
-    if viewer is not None and ids:
-        at = moment(now())
-        note(
-            connection,
-            [AuditEntry(at=at, actor=viewer, act=act, memory=id, detail=detail) for id in ids],
+    """Raise Forbidden if the viewer may not act on the memory, or not change it to `new`."""
+    owner = row["owner"]
+    if viewer is None or viewer == owner:
+        return
+    if action in OWNER_ONLY_ACTIONS:
+        raise Forbidden(
+            f"This memory belongs to {owner}. Only its owner can {action} it. Nothing was changed."
+        )
+    values = {"key": row["key"], "viewer": viewer}
+    if connection.execute(connection.sql("visible")["writable"], values).fetchone() is None:
+        raise Forbidden(
+            f"This memory belongs to {owner} and is shared with you for reading only. "
+            "Nothing was changed."
+        )
+    old = memory_from_row(row)
+    if new is not None and any(
+        getattr(new, name) != getattr(old, name) for name in OWNER_ONLY_FIELDS
+    ):
+        raise Forbidden(
+            f"Only its owner {owner} can change the tags, scope, sensitivity, state or times "
+            "of a memory, since these decide who sees it and whether recall finds it. "
+            "Nothing was changed."
         )
 
 
-def note(connection: WriteTransaction, entries: Sequence[AuditEntry]) -> None:
-    sql = connection.sql("audit")
-    last = connection.execute(sql["last"]).fetchone()
-    sequence, hash = (last["sequence"], bytes(last["hash"])) if last else (0, b"")
-    rows = []
-    for entry in entries:
-        sequence, hash = sequence + 1, _chained(hash, entry)
-        rows.append({**_row(entry), "sequence": sequence, "hash": hash})
-    connection.executemany(sql["note"], rows)
+class Secrets(StorePart):
+    file = "secrets"
+
+    def of(self, id: str) -> tuple[Sealed, ...]:
+        return tuple(_sealed(row) for row in self._rows("of", id=id, viewer=self._database.viewer))
+
+    def keys_in_use(self) -> tuple[str, ...]:
+        return tuple(row[0] for row in self._rows("keys"))
+
+    def not_under(self, key: str, limit: int) -> tuple[tuple[str, Sealed], ...]:
+        """Return some secrets sealed by another key, each with its memory's id."""
+        return tuple(
+            (row["id"], _sealed(row)) for row in self._rows("not_under", key=key, limit=limit)
+        )
+
+    def is_retired(self, key: str) -> bool:
+        return self._row("retired_by", name=_retired(key)) is not None
+
+    def retire(self, keys: Collection[str], by: str) -> None:
+        """Reject further writes sealed with these keys, so that they can be dropped safely.
+
+        A writer that has sealed with one and not committed yet must seal again.
+        """
+        with self._database.write() as connection:
+            _check_not_retired(connection, {by})
+            for key in keys:
+                connection.execute(self._sql["retire"], {"name": _retired(key), "by": by})
+
+    def reseal(self, done: Sequence[tuple[str, Sealed]]) -> None:
+        with self._database.write() as connection:
+            _check_not_retired(connection, {sealed.key for _, sealed in done})
+            for id, sealed in done:
+                connection.execute(
+                    self._sql["reseal"], {"id": id, **msgspec.structs.asdict(sealed)}
+                )
 
 
-def count_broken_entries(database: Database) -> int:
-    """Return how many entries do not follow from the previous one."""
-    sequence, before, broken = 0, b"", 0
-    while True:
-        parameters = {"sequence": sequence, "limit": _VERIFIED_AT_ONCE}
-        rows = database.read().execute(database.sql("audit")["after"], parameters).fetchall()
-        for row in rows:
-            follows = row["sequence"] == sequence + 1 and bytes(row["hash"]) == _chained(
-                before, _entry(row)
+def check_keys(connection: WriteTransaction, secrets: Iterable[Sealed]) -> None:
+    """Raise RetiredKey before anything is written, so that the caller can seal again."""
+    _check_not_retired(connection, {sealed.key for sealed in secrets})
+
+
+def insert_secrets(connection: WriteTransaction, memory: int, secrets: Sequence[Sealed]) -> None:
+    for sealed in secrets:
+        connection.execute(
+            connection.sql("secrets")["insert"],
+            {"memory": memory, **msgspec.structs.asdict(sealed)},
+        )
+
+
+def _check_not_retired(connection: WriteTransaction, keys: Collection[str]) -> None:
+    for key in sorted(keys):
+        row = connection.execute(
+            connection.sql("secrets")["retired_by"], {"name": _retired(key)}
+        ).fetchone()
+        if row is not None:
+            raise RetiredKey(
+                f"The key {key} was replaced here by {row[0]}. Nothing was written; try again. "
+                "If the error persists, an old copy of the keys was restored: "
+                "`trivet rotate-keys` makes a new one."
             )
-            broken += not follows
-            sequence, before = row["sequence"], bytes(row["hash"])
-        if len(rows) < _VERIFIED_AT_ONCE:
-            return broken
 
 
-def _entry(row: Row) -> AuditEntry:
-    return AuditEntry(
-        at=moment(row["at"]),
-        actor=row["actor"],
-        act=row["act"],
-        memory=row["memory"],
-        detail=row["detail"],
-    )
+def _retired(key: str) -> str:
+    return f"retired key {key}"
 
 
-def _row(entry: AuditEntry) -> dict[str, object]:
-    return {**msgspec.structs.asdict(entry), "at": stamp(entry.at)}
-
-
-def _chained(before: bytes, entry: AuditEntry) -> bytes:
-    return hashlib.sha256(before + msgspec.json.encode(_row(entry))).digest()
+def _sealed(row: Row) -> Sealed:
+    fields = {name: row[name] for name in Sealed.__struct_fields__}
+    return Sealed(**{**fields, "nonce": bytes(row["nonce"]), "sealed": bytes(row["sealed"])})

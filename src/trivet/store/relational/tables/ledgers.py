@@ -1,13 +1,17 @@
-"""How often memories were shown and rated, idempotent requests, and ingested files."""
+"""The audit record, usage and feedback counts, idempotent requests, and ingested files.
+
+The audit record is a hash chain, which shows changed or missing entries.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from trivet.common.clock import moment_or_none, now
+from trivet.common.clock import moment, moment_or_none, now, stamp
 from trivet.errors import NotFound
 from trivet.memory_fields import as_json
 from trivet.store.records import (
@@ -18,8 +22,113 @@ from trivet.store.records import (
     VaultPart,
     VaultRecord,
 )
-from trivet.store.relational.database import StorePart
-from trivet.types import LOCAL, Usage, Usefulness
+from trivet.store.relational.database import Database, Row, StorePart, WriteTransaction
+from trivet.store.relational.tables.memory_rows import key_by_id
+from trivet.types import LOCAL, AuditEntry, Usage, Usefulness
+
+_VERIFIED_AT_ONCE = 1000
+# The record is never trimmed and has no index by actor.
+_COUNTED_AMONG = 10_000
+
+
+class Audit(StorePart):
+    file = "audit"
+
+    def note(self, act: str, memory: str | None, detail: str) -> None:
+        with self._database.write() as connection:
+            note(
+                connection,
+                [
+                    AuditEntry(
+                        at=moment(now()),
+                        actor=self._database.viewer,
+                        act=act,
+                        memory=memory,
+                        detail=detail,
+                    )
+                ],
+            )
+
+    def noted(self, limit: int, actor: str | None = None) -> tuple[AuditEntry, ...]:
+        with self._database.errors():
+            parameters = {"limit": limit, "actor": actor}
+            rows = (
+                self._database.read_unrestricted()
+                .execute(self._sql["noted"], parameters)
+                .fetchall()
+            )
+        return tuple(_entry(row) for row in rows)
+
+    def count(self, act: str, since: str) -> int:
+        with self._database.errors():
+            parameters = {
+                "actor": self._database.viewer,
+                "act": act,
+                "since": since,
+                "latest": _COUNTED_AMONG,
+            }
+            return int(
+                self._database.read_unrestricted()
+                .execute(self._sql["count"], parameters)
+                .fetchone()[0]
+            )
+
+
+def record_write(
+    connection: WriteTransaction, viewer: str | None, act: str, ids: Sequence[str], detail: str = ""
+) -> None:
+    """Audit a user's write; the owner could forge the record anyway."""
+    if viewer is not None and ids:
+        at = moment(now())
+        note(
+            connection,
+            [AuditEntry(at=at, actor=viewer, act=act, memory=id, detail=detail) for id in ids],
+        )
+
+
+def note(connection: WriteTransaction, entries: Sequence[AuditEntry]) -> None:
+    sql = connection.sql("audit")
+    last = connection.execute(sql["last"]).fetchone()
+    sequence, hash = (last["sequence"], bytes(last["hash"])) if last else (0, b"")
+    rows = []
+    for entry in entries:
+        sequence, hash = sequence + 1, _chained(hash, entry)
+        rows.append({**_row(entry), "sequence": sequence, "hash": hash})
+    connection.executemany(sql["note"], rows)
+
+
+def count_broken_entries(database: Database) -> int:
+    """Return how many entries do not follow from the previous one."""
+    sequence, before, broken = 0, b"", 0
+    while True:
+        parameters = {"sequence": sequence, "limit": _VERIFIED_AT_ONCE}
+        rows = database.read().execute(database.sql("audit")["after"], parameters).fetchall()
+        for row in rows:
+            follows = row["sequence"] == sequence + 1 and bytes(row["hash"]) == _chained(
+                before, _entry(row)
+            )
+            broken += not follows
+            sequence, before = row["sequence"], bytes(row["hash"])
+        if len(rows) < _VERIFIED_AT_ONCE:
+            return broken
+
+
+def _entry(row: Row) -> AuditEntry:
+    return AuditEntry(
+        at=moment(row["at"]),
+        actor=row["actor"],
+        act=row["act"],
+        memory=row["memory"],
+        detail=row["detail"],
+    )
+
+
+def _row(entry: AuditEntry) -> dict[str, object]:
+    return {**msgspec.structs.asdict(entry), "at": stamp(entry.at)}
+
+
+def _chained(before: bytes, entry: AuditEntry) -> bytes:
+    return hashlib.sha256(before + msgspec.json.encode(_row(entry))).digest()
 
 
 class UsageCounts(StorePart):
@@ -75,10 +184,10 @@ class UsageCounts(StorePart):
             "at": now(),
         }
         with self._database.write() as connection:
-            row = connection.execute(connection.sql("memories")["by_id"], {"id": id}).fetchone()
-            if row is not None:
+            key = key_by_id(connection, id)
+            if key is not None:
                 connection.execute(self._sql["judge"], values)
-                connection.note_change(row["key"])
+                connection.note_change(key)
 
     def judged(self) -> tuple[FeedbackEntry, ...]:
         return tuple(FeedbackEntry(*row) for row in self._rows("judged"))
@@ -95,16 +204,16 @@ class Idempotency(StorePart):
     file = "idempotency"
 
     def begin(self, name: bytes, request: bytes, lease_seconds: float) -> StoredAnswer | None:
-        """Return None if the caller must act; it may take over after the lease of a dead one."""
+        """Return None if the caller must act; a dead caller's lease expires."""
         moment = time.time()
         row = {"name": name, "request": request, "taken_at": moment}
         with self._database.take() as connection:
-            connection.execute(self._sql["forget"], _beyond(moment, KEPT_SECONDS))
+            connection.execute(self._sql["forget"], _time_bounds(moment, KEPT_SECONDS))
             for _ in range(MAX_ATTEMPTS):
                 if connection.execute(self._sql["begin"], row).rowcount:
                     return None
                 if connection.execute(
-                    self._sql["take_over"], {**row, **_beyond(moment, lease_seconds)}
+                    self._sql["take_over"], {**row, **_time_bounds(moment, lease_seconds)}
                 ).rowcount:
                     return None
                 found = connection.execute(self._sql["kept"], {"name": name}).fetchone()
@@ -118,13 +227,13 @@ class Idempotency(StorePart):
     def act(
         self, name: bytes, request: bytes, act: Callable[[], bytes], lease_seconds: float = 0.0
     ) -> StoredAnswer:
-        """Act and store the answer in one transaction, so that a retry finds both or neither."""
+        """Act and store the answer in one transaction: a retry finds both or neither."""
         moment = time.time()
         row = {"name": name, "request": request, "taken_at": moment}
         with self._database.write() as connection:
-            connection.execute(self._sql["forget"], _beyond(moment, KEPT_SECONDS))
+            connection.execute(self._sql["forget"], _time_bounds(moment, KEPT_SECONDS))
             begun = connection.execute(self._sql["begin"], row).rowcount
-            stale = {**row, **_beyond(moment, lease_seconds)}
+            stale = {**row, **_time_bounds(moment, lease_seconds)}
             if begun or connection.execute(self._sql["take_over"], stale).rowcount:
                 answer = act()
                 connection.execute(self._sql["finish"], {"name": name, "answer": answer})
@@ -143,7 +252,7 @@ class Idempotency(StorePart):
             connection.execute(self._sql["give_up"], {"name": name})
 
 
-def _beyond(moment: float, seconds: float) -> dict[str, float]:
+def _time_bounds(moment: float, seconds: float) -> dict[str, float]:
     return {"before": moment - seconds, "after": moment + seconds}
 
 

@@ -1,7 +1,6 @@
 """Typed links, and likely updates found by comparing memories.
 
-Likely updates are derived: they create no links and an edit drops them. Their queue needs no
-leases, since concurrent comparisons write the same rows.
+The queue of updates needs no leases: concurrent comparisons write the same rows.
 """
 
 from __future__ import annotations
@@ -14,13 +13,12 @@ from trivet.memory_fields import as_json
 from trivet.store.records import LikelyUpdate, Model, PendingComparison
 from trivet.store.relational.changes import Changes
 from trivet.store.relational.database import Connection, Database, Row, StorePart, WriteTransaction
-from trivet.store.relational.tables.access import record_write
-from trivet.store.relational.tables.memory_rows import update_superseded_state
-from trivet.types import Link, LinkKind, Memory
+from trivet.store.relational.tables.ledgers import record_write
+from trivet.types import Link, LinkKind, Memory, State
 
 
 class LinksExist:
-    """Whether the store has links. Most have none, and recalls then skip the query."""
+    """A cached answer to whether the store has links; most have none."""
 
     file = "links"
     query = "any"
@@ -155,6 +153,32 @@ class Links(StorePart):
 
 def _link(row: Row) -> Link:
     return Link(kind=row[0], source=row[1], target=row[2], created_at=moment(row[3]))
+
+
+def superseded_by(connection: Connection, key: int) -> list[int]:
+    """Return the keys of the memories that this one supersedes."""
+    query = connection.sql("links")["superseded_by_key"]
+    return [row["key"] for row in connection.execute(query, {"key": key}).fetchall()]
+
+
+def update_superseded_states(connection: WriteTransaction, key: int) -> None:
+    """Update a memory and those that it supersedes."""
+    for each in (*superseded_by(connection, key), key):
+        update_superseded_state(connection, each)
+
+
+def update_superseded_state(connection: WriteTransaction, key: int) -> None:
+    """Set `superseded` exactly while a living successor exists."""
+    row = connection.execute(connection.sql("memories")["state"], {"key": key}).fetchone()
+    if row is None or row["state"] not in ("active", "superseded"):
+        return
+    successor = connection.execute(
+        connection.sql("links")["living_successor"], {"key": key}
+    ).fetchone()
+    state: State = "superseded" if successor else "active"
+    if state != row["state"]:
+        connection.execute(connection.sql("memories")["set_state"], {"key": key, "state": state})
+        connection.note_change(key)
 
 
 class LikelyUpdates(StorePart):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -11,34 +9,38 @@ import msgspec
 import numpy as np
 
 from trivet.common.clock import moment, now
+from trivet.common.ids import reassigned_id
 from trivet.errors import Conflict, Damaged, Forbidden, NotFound
 from trivet.memory_fields import as_json, to_row
 from trivet.store.records import AddResult, Document, Entry, IndexedText, MemoryDates, SourcedMemory
-from trivet.store.relational.database import Connection, Database, Row, StorePart, WriteTransaction
+from trivet.store.relational.database import Database, Row, StorePart, WriteTransaction
 from trivet.store.relational.ids import Ids, id_prefix_range
-from trivet.store.relational.index.extraction_queue import clear_graph
 from trivet.store.relational.index.visibility import Visibility, filter_parameters
-from trivet.store.relational.tables.access import record_write
+from trivet.store.relational.tables.access import check_keys, check_rights, insert_secrets
+from trivet.store.relational.tables.ledgers import record_write
+from trivet.store.relational.tables.links import (
+    superseded_by,
+    update_superseded_state,
+    update_superseded_states,
+)
 from trivet.store.relational.tables.memory_rows import (
-    clear_derived,
     dates_from_row,
+    delete_memory,
     insert_memory,
+    log_damaged,
     memory_from_row,
     readable_memories,
     revision_from_row,
+    rewrite_derived,
     rewrite_pending_edits,
+    rewrite_revisions,
+    sourced_from_row,
     to_revision,
-    update_superseded_state,
-    update_superseded_targets,
-    with_branches,
+    update_memory,
     write_all_derived,
-    write_derived,
     write_revision,
 )
-from trivet.store.relational.tables.secrets import check_keys, insert_secrets
 from trivet.types import Count, Filter, Memory, Page, Revision, Sealed, Sort, Stats
-
-logger = logging.getLogger("trivet.store")
 
 _ORDERS: dict[Sort, str] = {
     "relevance": "m.created_at DESC, m.id DESC",
@@ -52,10 +54,6 @@ _NEXT_PAGE: dict[Sort, str] = {
 }
 _EXPORT_BATCH = 500
 _COUNTED = ("links", "revisions", "sensitive", "passages", "concepts", "mentions", "statements")
-# Never allowed by a share.
-_OWNER_ONLY_ACTIONS = ("forget", "restore", "purge", "import", "redact")
-# These decide who sees a memory and whether recall finds it.
-_OWNER_ONLY_FIELDS = ("tags", "scope", "sensitive", "state", "valid_from", "valid_to")
 
 
 class Memories(StorePart):
@@ -107,11 +105,7 @@ class Memories(StorePart):
                 .execute(self._sql["keys_of_ids"], {"ids": as_json([id])})
                 .fetchone()
             )
-        return (
-            id
-            if taken is None or self._is_seen(id)
-            else str(uuid.uuid5(uuid.UUID(id), self._viewer))
-        )
+        return id if taken is None or self._is_seen(id) else reassigned_id(id, self._viewer)
 
     def replace(
         self, memory: Memory, document: Document, action: str, secrets: Sequence[Sealed] = ()
@@ -126,19 +120,15 @@ class Memories(StorePart):
                     f"made for revision {memory.revision}. Read it again and repeat the change."
                 )
             key: int = row["key"]
-            self._check_rights(connection, row, memory, action)
+            check_rights(connection, self._viewer, row, action, memory)
             following = msgspec.structs.replace(
                 memory, revision=memory.revision + 1, updated_at=moment(now())
             )
-            connection.execute(
-                self._sql["update"], {**to_row(following, document.row_values), "key": key}
-            )
+            update_memory(connection, key, following, document)
             write_revision(connection, key, to_revision(following, action), self._viewer)
             insert_secrets(connection, key, secrets)
-            clear_derived(connection, key)
-            write_derived(connection, key, following, with_branches(connection, key, document))
-            update_superseded_targets(connection, key)
-            update_superseded_state(connection, key)
+            rewrite_derived(connection, key, following, document)
+            update_superseded_states(connection, key)
             record_write(
                 connection, self._viewer, action, [memory.id], f"revision {following.revision}"
             )
@@ -154,42 +144,24 @@ class Memories(StorePart):
                 raise Conflict(
                     f"Memory {memory.id} was changed meanwhile. Nothing was written; try again."
                 )
-            self._check_rights(connection, row, None, "redact")
+            check_rights(connection, self._viewer, row, "redact")
             key: int = row["key"]
-            connection.execute(
-                self._sql["update"], {**to_row(memory, entry.document.row_values), "key": key}
-            )
-            for revision in entry.history:
-                snapshot = msgspec.json.encode(revision.memory).decode()
-                parameters = {"key": key, "revision": revision.revision, "snapshot": snapshot}
-                connection.execute(self._sql["rewrite_revision"], parameters)
+            update_memory(connection, key, memory, entry.document)
+            rewrite_revisions(connection, key, entry.history)
             rewrite_pending_edits(connection, key, memory.id, entry.beside)
             insert_secrets(connection, key, entry.secrets)
-            clear_derived(connection, key)
-            write_derived(connection, key, memory, with_branches(connection, key, entry.document))
+            rewrite_derived(connection, key, memory, entry.document)
             record_write(connection, self._viewer, "redact", [memory.id])
 
     def purge(self, id: str) -> None:
         with self._database.erasing() as connection:
             row = self._row_of(id)
             key = row["key"]
-            self._check_rights(connection, row, None, "purge")
-            targets = connection.execute(
-                connection.sql("links")["superseded_by_key"], {"key": key}
-            ).fetchall()
-            connection.execute(connection.sql("lexical")["delete"], {"key": key})
-            connection.execute(connection.sql("lexical")["delete_fingerprint"], {"key": key})
-            clear_graph(connection, key)
-            connection.execute(connection.sql("vaults")["blank_part"], {"id": id})
-            connection.execute(connection.sql("inbox")["purge"], {"id": id})
-            connection.execute(
-                connection.sql("sync")["bury"], {"id": id, "key": key, "owner": row["owner"]}
-            )
-            connection.execute(connection.sql("sync")["forget_parked"], {"id": id})
-            connection.execute(self._sql["delete"], {"key": key})
-            connection.note_change(key)
+            check_rights(connection, self._viewer, row, "purge")
+            targets = superseded_by(connection, key)
+            delete_memory(connection, key, id, row["owner"])
             for target in targets:
-                update_superseded_state(connection, target["key"])
+                update_superseded_state(connection, target)
             record_write(connection, self._viewer, "purge", [id])
 
     def get(self, id: str) -> Memory:
@@ -199,7 +171,7 @@ class Memories(StorePart):
         """Raise Forbidden before the verb writes anything."""
         row = self._row_of(id)
         with self._database.errors():
-            self._check_rights(self._database.read_unrestricted(), row, None, action)
+            check_rights(self._database.read_unrestricted(), self._viewer, row, action)
         return memory_from_row(row)
 
     def get_many(self, ids: Sequence[str]) -> dict[str, Memory]:
@@ -208,7 +180,7 @@ class Memories(StorePart):
             rows = self._rows("seen_by_ids", ids=as_json(ids), viewer=self._viewer)
         except Damaged:
             rows = list(self._each(ids))
-        return {memory.id: memory for memory in readable_memories(rows, _log_damaged)}
+        return {memory.id: memory for memory in readable_memories(rows, log_damaged)}
 
     def terms_of(self, ids: Sequence[str]) -> dict[str, IndexedText]:
         try:
@@ -230,7 +202,7 @@ class Memories(StorePart):
             try:
                 yield from self._rows("seen_by_id", id=id, viewer=self._viewer)
             except Damaged:
-                _log_damaged(id)
+                log_damaged(id)
 
     def ids_with_prefix(self, start: str, limit: int) -> list[str]:
         """Return visible ids in any state; `start` is hex digits and hyphens."""
@@ -260,7 +232,7 @@ class Memories(StorePart):
         rows = self._ordered("page", filter, sort, limit=limit, offset=offset)
         (total,) = self._visible("total", filter)[0]
         return Page(
-            memories=tuple(readable_memories(rows, _log_damaged)), total=total, offset=offset
+            memories=tuple(readable_memories(rows, log_damaged)), total=total, offset=offset
         )
 
     def _page_after(self, filter: Filter, sort: Sort, limit: int, offset: int, after: str) -> Page:
@@ -269,7 +241,7 @@ class Memories(StorePart):
         rows = self._ordered(_NEXT_PAGE[sort], filter, sort, limit=limit, offset=offset, **place)
         # Paging repeats this, so use the cached visibility.
         return Page(
-            memories=tuple(readable_memories(rows, _log_damaged)),
+            memories=tuple(readable_memories(rows, log_damaged)),
             total=self._visibility.of(filter).count,
             offset=offset,
         )
@@ -319,18 +291,7 @@ class Memories(StorePart):
 
     def of_sources(self, names: Sequence[str], filter: Filter) -> tuple[SourcedMemory, ...]:
         rows = self._visible("of_sources", filter, names=as_json(names))
-        return tuple(
-            SourcedMemory(
-                id=row["id"],
-                source=row["source_uri"],
-                start_line=row["source_start_line"],
-                end_line=row["source_end_line"],
-                deleted=row["state"] == "deleted",
-                sensitive=bool(row["sensitive"]),
-                shown=bool(row["shown"]),
-            )
-            for row in rows
-        )
+        return tuple(map(sourced_from_row, rows))
 
     def tags(self, filter: Filter, limit: int) -> tuple[Count, ...]:
         return self._counts("tags", filter, limit)
@@ -402,33 +363,6 @@ class Memories(StorePart):
             raise NotFound(f"There is no memory {id} in this store. `list` shows the existing ids.")
         return row
 
-    def _check_rights(
-        self, connection: Connection, row: Row, new: Memory | None, action: str
-    ) -> None:
-        owner, viewer = row["owner"], self._viewer
-        if viewer is None or viewer == owner:
-            return
-        if action in _OWNER_ONLY_ACTIONS:
-            raise Forbidden(
-                f"This memory belongs to {owner}. Only its owner can {action} it. "
-                "Nothing was changed."
-            )
-        values = {"key": row["key"], "viewer": viewer}
-        if connection.execute(connection.sql("visible")["writable"], values).fetchone() is None:
-            raise Forbidden(
-                f"This memory belongs to {owner} and is shared with you for reading only. "
-                "Nothing was changed."
-            )
-        old = memory_from_row(row)
-        if new is not None and any(
-            getattr(new, name) != getattr(old, name) for name in _OWNER_ONLY_FIELDS
-        ):
-            raise Forbidden(
-                f"Only its owner {owner} can change the tags, scope, sensitivity, state or times "
-                "of a memory, since these decide who sees it and whether recall finds it. "
-                "Nothing was changed."
-            )
-
     def _unchanged(self, entry: Entry, existing: Memory | None) -> AddResult | None:
         memory = entry.memory
         if self._viewer is not None and memory.owner != self._viewer:
@@ -452,12 +386,6 @@ class Memories(StorePart):
         write_revision(connection, key, to_revision(memory, action), self._viewer)
         insert_secrets(connection, key, entry.secrets)
         return key
-
-
-def _log_damaged(id: str) -> None:
-    logger.warning(
-        "Memory %s is damaged and was left out of an answer. Run `trivet doctor` for details.", id
-    )
 
 
 def _conflict(id: str, state: str) -> str:

@@ -25,19 +25,19 @@ from trivet.store.records import (
     fields_of,
 )
 from trivet.store.relational.database import Connection, Database, Row, StorePart, WriteTransaction
-from trivet.store.relational.tables.links import LinksExist
+from trivet.store.relational.tables.links import LinksExist, update_superseded_states
 from trivet.store.relational.tables.memory_rows import (
     clear_derived,
     insert_memory,
     read_pending_edits,
-    update_superseded_state,
-    update_superseded_targets,
+    row_by_id,
+    update_memory,
     with_branches,
     write_derived,
 )
 from trivet.types import Memory
 
-# Analyzing belongs to the layers above.
+# Analysis belongs to the layers above.
 IndexMemory = Callable[[Memory], Document]
 
 # A branch is settled, waits for a decision, or is unknown to the server.
@@ -55,7 +55,7 @@ def name_revisions(
 ) -> None:
     """Name new revisions, with base and author.
 
-    Keep fields of a newer Trivet: the writer did not know them and so could not remove them.
+    Keep the fields of a newer Trivet, which the writer could not know and so did not remove.
     """
     previous: tuple[int, str | None, str] = (0, None, "")
     for row in _rows(connection, "revisions_of", keys):
@@ -160,14 +160,10 @@ def put_bundle(
 ) -> int:
     """Write memory, revisions and branches, but not links and shares; return the key.
 
-    Only this laptop knows the branches `unsent`. `fresh` guarantees that nothing of the memory
+    Only this laptop knows the branches `unsent`. `fresh` promises that nothing of the memory
     exists, which saves all lookups in a first sync.
     """
-    row = (
-        None
-        if fresh
-        else connection.execute(connection.sql("memories")["by_id"], {"id": bundle.id}).fetchone()
-    )
+    row = None if fresh else row_by_id(connection, bundle.id)
     memory = memory_at_revision(bundle.id, owner, bundle.head)
     document = index(memory)
     key = (
@@ -180,10 +176,7 @@ def put_bundle(
     branched = changes and _put_branches(connection, key, bundle, owner, index, unsent)
     if row is None or branched or _without_superseded(to_memory(row)) != memory:
         if row is not None:
-            connection.execute(
-                connection.sql("memories")["update"],
-                {**to_row(memory, document.row_values), "key": key},
-            )
+            update_memory(connection, key, memory, document)
             clear_derived(connection, key)
         write_derived(
             connection,
@@ -192,8 +185,7 @@ def put_bundle(
             with_branches(connection, key, document) if changes else document,
         )
         if not fresh:
-            update_superseded_targets(connection, key)
-            update_superseded_state(connection, key)
+            update_superseded_states(connection, key)
     return key
 
 
@@ -309,6 +301,19 @@ def bundle_digest(bundle: Bundle, *more: object) -> str:
     return hashlib.blake2b(msgspec.json.encode([fields, more]), digest_size=16).hexdigest()
 
 
+def head_digests(heads: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return a digest of the heads in each of 256 buckets."""
+    listed: dict[str, list[str]] = {}
+    for id, rev in heads:
+        listed.setdefault(hashlib.blake2b(id.encode(), digest_size=1).hexdigest(), []).append(
+            f"{id} {rev}"
+        )
+    return {
+        bucket: hashlib.blake2b("\n".join(sorted(lines)).encode(), digest_size=8).hexdigest()
+        for bucket, lines in sorted(listed.items())
+    }
+
+
 def _rows(connection: Connection, name: str, keys: Iterable[int], **values: Any) -> list[Any]:
     return connection.execute(
         connection.sql("sync")[name], {"keys": as_json(keys), **values}
@@ -323,7 +328,7 @@ def _grouped(pairs: Iterable[tuple[int, Any]]) -> Mapping[int, list[Any]]:
 
 
 class BranchesExist(LinksExist):
-    """Whether the store has branches. Few have, and recalls then skip the query."""
+    """A cached answer to whether the store has branches; few have."""
 
     file = "sync"
     query = "any_branch"

@@ -1,8 +1,7 @@
 """The server's side of sync: numbers changed memories in commit order.
 
-The first reader of the feed numbers, in one transaction, what the change log lists. So every kind
-of write is covered, and a store without laptops pays nothing. Only a memory whose digest changed
-gets a new number.
+The first reader of the feed numbers what the change log lists, so that a store without laptops pays
+nothing.
 """
 
 from __future__ import annotations
@@ -25,17 +24,17 @@ from trivet.store.relational.tables.sync_bundles import bundle_digest, name_revi
 
 # Name in `meta`, once the store takes part in sync.
 SYNC = "sync"
-# Their histories are in memory together.
+# Bounds the histories that are in memory together.
 NUMBERING_BATCH = 500
 MARK_BYTES = 8
-# About a second, in which other writers wait.
+# Takes about a second, in which other writers wait.
 FIRST_NUMBERING_BATCH = 2_000
 # A laptop away for longer reads everything again.
 KEPT_DAYS = 400
 
-# Enough for a limit in days.
+# How precisely a laptop's last contact is recorded; enough for a limit in days.
 CONTACT_NOTED_SECONDS = 3600.0
-# Beyond this everybody is notified, not only affected users.
+# If more memories changed, everybody is notified, not only affected users.
 MAX_AFFECTED_MEMORIES = 1_000
 # A laptop with a forgotten epoch starts a new one.
 MAX_PAST_EPOCHS = 64
@@ -46,7 +45,7 @@ Grant = tuple[str, str]  # (grantee, permission)
 class ServerState(msgspec.Struct, frozen=True, kw_only=True):
     """The last change numbered (`change`) and the last number given (`seq`), by epoch.
 
-    A laptop with one of the `past` epochs knows a server that was restored since.
+    A laptop that knows one of the `past` epochs synced before the server was restored.
     """
 
     role: str = "server"
@@ -63,7 +62,7 @@ class ServerState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _FollowerState(msgspec.Struct, frozen=True):
-    """The part of a laptop's state (trivet/sync/state.py) needed to open its store."""
+    """The part of a laptop's state (sync/laptop_state.py) that opening needs."""
 
     role: str
     contact: str = ""
@@ -118,8 +117,8 @@ class SyncFeed(StorePart):
     def hide_shared_if_offline(self, days: int) -> None:
         """Hide shared memories after `days` offline, since they may have been revoked.
 
-        The time away is summed over checks, so that changing the clock while the machine runs has
-        no effect. Across a restart only the clock counts, and in doubt they are hidden.
+        Sum the time away over checks, so that changing the clock has no effect while the machine
+        runs. Across a restart, hide them in doubt.
         """
         state = self._follower_state()
         if state is None or state.hidden or not state.contact:
