@@ -46,12 +46,12 @@ quick: install  ## After every change: format, lint and the unit tests
 	$(BIN)/ruff check .
 	$(ROOM) $(BIN)/python -m pytest -n 2 --dist worksteal -q --hypothesis-profile quick tests/unit
 
-# The checks use one core for most of a minute; the tests start alongside. Collecting once first compiles the
-# modules of a clean clone, which three workers would otherwise do three times. Three workers on two cores: many
-# tests wait for processes they started.
+# The checks use one core for most of a minute; the tests start alongside. In a clean clone, collecting once compiles
+# the modules, which three workers would otherwise do three times. Three workers on two cores: many tests wait for
+# processes they started.
 test: install  ## Before you send a change: every check and every test
 	@checks=$$(mktemp); $(MAKE) --no-print-directory check > $$checks 2>&1 & checking=$$!; \
-	$(BIN)/python -m pytest --collect-only -q > /dev/null; \
+	[ -d tests/__pycache__ ] || $(BIN)/python -m pytest --collect-only -q > /dev/null; \
 	$(ROOM) $(BIN)/python -m pytest -n 3 --dist worksteal -q; tested=$$?; \
 	wait $$checking; checked=$$?; cat $$checks; rm -f $$checks; exit $$((tested || checked))
 

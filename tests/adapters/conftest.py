@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from support.opened import open_trivet, trivet
+from support.store_fixtures import open_trivet, trivet
 
 __all__ = ["open_trivet", "trivet"]

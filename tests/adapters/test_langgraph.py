@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 
 import pytest
 
-from support.opened import Opened
+from support.store_fixtures import Opened
 from trivet import InvalidInput, Trivet
 from trivet.common.clock import clock_fixed_at
 

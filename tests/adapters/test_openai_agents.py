@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from support.opened import Opened
+from support.store_fixtures import Opened
 from support.waiting import in_threads
 from trivet import InvalidInput, Trivet
 

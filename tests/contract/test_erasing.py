@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from support.opened import open_trivet, trivet
+from support.store_fixtures import open_trivet, trivet
 from support.stores import ADDRESS, Open, add, administrators, at_rest, memory
 from trivet import Trivet
 from trivet.store.relational.store import RelationalStore as Store

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from support.notes import vault, write
-from support.opened import configuration, open_trivet, trivet
+from support.store_fixtures import configuration, open_trivet, trivet
 from support.triples_model import held
 from support.waiting import ended
 from support.word_embedder import WordEmbedder
@@ -22,7 +22,7 @@ Start = Callable[..., Started]
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Start an action of acts.py in its own process and return it with its pipe."""
+    """Start an action of actions.py in its own process and return it with its pipe."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(
         [
@@ -30,7 +30,7 @@ def start() -> Iterator[Start]:
             "trivet.trivet",
             "trivet.memory.recall",
             "trivet.memory.admin.importer",
-            "fault.acts",
+            "fault.actions",
         ]
     )
     running: list[Started] = []

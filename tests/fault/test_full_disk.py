@@ -12,7 +12,7 @@ import pytest
 from support.waiting import heard
 from trivet import StoreError
 
-from .acts import (
+from .actions import (
     import_on_a_full_disk,
     memories,
     open_on_a_full_disk,

@@ -18,7 +18,7 @@ from trivet.graph.extract import extract
 from trivet.memory.worker.extraction import Extraction
 from trivet.store.sqlite.store import SqliteStore
 
-from .acts import copied, open_store
+from .actions import copied, open_store
 from .conftest import Start
 from .test_killed_work import kill, problems
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from support.opened import Opened
 from support.postgres_server import PostgresServer
+from support.store_fixtures import Opened
 from support.stores import add, found, memory
 from support.waiting import LIMIT_SECONDS
 from trivet.store.postgres import PostgresStore

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from support.opened import Opened
+from support.store_fixtures import Opened
 from support.triples_model import Held, knows, serving, states
 from support.waiting import LIMIT_SECONDS
 

@@ -17,7 +17,7 @@ KILLED = """
 import os, signal, sys
 import trivet.memory.sealed_secrets
 from trivet import Trivet
-from trivet.store.relational.tables.secrets import Secrets
+from trivet.store.relational.tables.access import Secrets
 
 trivet.memory.sealed_secrets.RESEAL_BATCH = 2
 left = int(sys.argv[2])

@@ -13,7 +13,7 @@ from support.word_embedder import WordEmbedder
 from trivet import Trivet
 from trivet.store.sqlite.store import SqliteStore
 
-from .acts import (
+from .actions import (
     back_up,
     drain,
     import_lines,

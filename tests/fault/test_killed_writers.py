@@ -11,7 +11,7 @@ from support.word_embedder import WordEmbedder
 from trivet import Trivet
 from trivet.store.sqlite.store import SqliteStore
 
-from .acts import Told, open_store, received, write_until_killed
+from .actions import Told, open_store, received, write_until_killed
 from .conftest import Start, Started
 
 ROUNDS = 8

@@ -6,12 +6,14 @@ import io
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 import pytest
 
+from support.warm_python import warm
 from trivet.cli import main
 
 
@@ -59,8 +61,17 @@ def _text(stream: io.TextIOWrapper) -> str:
 
 def process(*arguments: str, stdin: bytes = b"", **environment: str) -> Result:
     """Run the real command with the model's default threads, as a user would."""
+    return _ended(warm("-m", "trivet.cli", *arguments), stdin, environment)
+
+
+def new_process(*arguments: str, stdin: bytes = b"", **environment: str) -> Result:
+    """Run the real command in a Python that has loaded nothing yet."""
+    return _ended([sys.executable, "-m", "trivet.cli", *arguments], stdin, environment)
+
+
+def _ended(command: list[str], stdin: bytes, environment: Mapping[str, str]) -> Result:
     ended = subprocess.run(
-        [sys.executable, "-m", "trivet.cli", *arguments],
+        command,
         input=stdin,
         capture_output=True,
         env={**os.environ, **environment},

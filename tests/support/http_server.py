@@ -11,9 +11,8 @@ import httpx2
 
 from support.waiting import ended
 from trivet.memory.admin.accounts import RIGHTS
-from trivet.serve.http.app import build_app
 from trivet.serve.http.endpoints.page import SignInLinks
-from trivet.serve.http.server import listen, make_server
+from trivet.serve.http.server import build_app, listen, make_server
 from trivet.serve.http.tenants import Tenants
 from trivet.settings import Settings
 

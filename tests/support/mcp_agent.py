@@ -17,11 +17,13 @@ from mcp_types import CallToolResult, ListRootsResult, Root, TextContent, Tool
 from pydantic import FileUrl
 
 from support.waiting import result_of
+from support.warm_python import warm
 
 SERVER = "import sys; from trivet.serve.mcp.quick_start import run; run(sys.argv[1])"
 
 
 def command(path: Path) -> list[str]:
+    """Return a command that starts the server in a new Python."""
     return [sys.executable, "-c", SERVER, str(path)]
 
 
@@ -126,7 +128,7 @@ def agent(
     `program` replaces the default way to start the server; `roots` are those the client announces.
     """
     started = _session(
-        path, program or command(path), path.with_suffix(".log"), folder, roots, extra
+        path, program or warm(*command(path)[1:]), path.with_suffix(".log"), folder, roots, extra
     )
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(started) as session:
         yield Agent(portal, session)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from shutil import copy
 
 import pytest
 
@@ -19,7 +20,8 @@ OLD = 1_700_000_000
 
 
 @pytest.fixture
-def memory(path: Path) -> Iterator[Trivet]:
+def memory(path: Path, empty_store: Path) -> Iterator[Trivet]:
+    copy(empty_store, path)
     with Trivet.open(path, embedder="none", background=False) as trivet:
         yield trivet
 

@@ -5,11 +5,12 @@ PostgreSQL refuses to run as root; in that case it runs as `nobody`.
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import subprocess
 import tempfile
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -44,11 +45,22 @@ def folder_for_nobody(prefix: str) -> Path:
     return folder
 
 
+@cache
+def _new_cluster() -> Path:
+    """Return the data of a new server, which every server of this process starts from."""
+    folder = folder_for_nobody("trivet-pg-new-")
+    atexit.register(shutil.rmtree, folder)
+    arguments = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
+    _run(folder, str(_BIN / "initdb"), "-D", str(folder / "data"), *arguments)
+    return folder / "data"
+
+
 class PostgresServer:
     def __init__(self, origin: PostgresServer | None = None) -> None:
         """Start a new server, or a streaming standby of another."""
         self._folder = folder_for_nobody("trivet-pg-")
         self._numbers = count()
+        self._kept: psycopg.Connection[tuple[object, ...]] | None = None
         if origin is not None:
             copying = [
                 "-h",
@@ -66,8 +78,7 @@ class PostgresServer:
             )
             self.start()
             return
-        arguments = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
-        self._run("initdb", "-D", str(self._folder / "data"), *arguments)
+        _run(self._folder, "cp", "-a", str(_new_cluster()), str(self._folder / "data"))
         self.start()
         with self.administrator() as connection:
             connection.execute("CREATE ROLE trivet LOGIN CREATEDB")
@@ -87,6 +98,9 @@ class PostgresServer:
         )
 
     def stop(self, how: str = "fast") -> None:
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
         self._run("pg_ctl", "-D", str(self._folder / "data"), "-m", how, "-w", "stop")
 
     def restart(self) -> None:
@@ -110,6 +124,13 @@ class PostgresServer:
     def administrator(self, database: str = "postgres") -> psycopg.Connection[tuple[object, ...]]:
         return psycopg.connect(self.url(database, "postgres"), autocommit=True)
 
+    @property
+    def _control(self) -> psycopg.Connection[tuple[object, ...]]:
+        """A connection kept for making databases; a new one would take a third of the time."""
+        if self._kept is None or self._kept.closed:
+            self._kept = self.administrator()
+        return self._kept
+
     def url(self, database: str, user: str = "trivet") -> str:
         return f"postgresql://{user}@/{database}?host={self._folder}"
 
@@ -121,12 +142,11 @@ class PostgresServer:
     def empty_database(self, template: str = "template1") -> str:
         """Create a database with pgvector that a plain role owns, and return its address."""
         name = f"test{next(self._numbers)}"
-        with self.administrator() as connection:
-            # Copying the files takes half as long as writing every page to the log, which nothing
-            # reads here.
-            connection.execute(
-                f"CREATE DATABASE {name} OWNER trivet TEMPLATE {template} STRATEGY FILE_COPY"
-            )
+        # Copying the files takes half as long as writing every page to the log, which nothing
+        # reads here.
+        self._control.execute(
+            f"CREATE DATABASE {name} OWNER trivet TEMPLATE {template} STRATEGY FILE_COPY"
+        )
         if template == "template1":
             with self.administrator(name) as connection:
                 connection.execute("CREATE EXTENSION vector")
@@ -138,8 +158,7 @@ class PostgresServer:
 
     def drop(self, url: str) -> None:
         name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
-        with self.administrator() as connection:
-            connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        self._control.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
     @cached_property
     def compares_vectors(self) -> bool:
@@ -163,8 +182,15 @@ class PostgresServer:
         return str(psycopg.conninfo.conninfo_to_dict(url)["dbname"])
 
     def _run(self, program: str, *arguments: str) -> None:
-        command = [*AS_NOBODY, str(_BIN / program), *arguments]
-        done = subprocess.run(
-            command, cwd=self._folder, capture_output=True, text=True, stdin=subprocess.DEVNULL
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+        _run(self._folder, str(_BIN / program), *arguments)
+
+
+def _run(folder: Path, *command: str) -> None:
+    done = subprocess.run(
+        [*AS_NOBODY, *command],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

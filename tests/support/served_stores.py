@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from support.waiting import ended, happened, result_of
 from trivet import Settings, Trivet
 from trivet.memory.engine import Engine
-from trivet.serve.http.app import build_app
+from trivet.serve.http.server import build_app
 from trivet.serve.http.tenants import Tenants
 from trivet.types import Finding, Progress, Right
 

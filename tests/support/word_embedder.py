@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 
-from support.opened import Opened
+from support.store_fixtures import Opened
 from support.waiting import ended, happened
 from trivet import Trivet
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from support.opened import open_trivet, trivet
+from support.store_fixtures import open_trivet, trivet
 
 __all__ = ["open_trivet", "trivet"]
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from shutil import copyfile
+from shutil import copy
 
 import pytest
 
@@ -22,7 +22,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def empty(store: Path, empty_store: Path) -> None:
     """Create an empty store."""
-    copyfile(empty_store, store)
+    copy(empty_store, store)
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def trivet(monkeypatch: pytest.MonkeyPatch) -> CommandLine:
 
 
 @pytest.fixture
-def staging(trivet: CommandLine) -> str:
+def staging(trivet: CommandLine, empty: None) -> str:
     """Store one memory and return its id."""
     arguments = (
         "--tag",

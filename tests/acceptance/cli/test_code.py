@@ -9,7 +9,7 @@ import pytest
 
 from support.code_tree import code_tree
 from support.command_line import CommandLine
-from support.watching import Watching
+from support.watch_process import Watching
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.command_line import CommandLine, process
+from support.command_line import CommandLine, new_process
 from support.waiting import LIMIT_SECONDS
 
 COMMAND = [sys.executable, "-m", "trivet.cli"]
@@ -17,7 +17,7 @@ COMMAND = [sys.executable, "-m", "trivet.cli"]
 
 def test_remember_then_recall_with_the_model() -> None:
     """A second process finds by meaning what the first stored, using the bundled model."""
-    stored = process(
+    stored = new_process(
         "remember",
         "-",
         "--json",
@@ -25,7 +25,7 @@ def test_remember_then_recall_with_the_model() -> None:
         TRIVET_EMBEDDER="bundled",
     )
     assert (stored.status, stored.err) == (0, "")
-    found = process("recall", "cat on the couch", "--json", TRIVET_EMBEDDER="bundled")
+    found = new_process("recall", "cat on the couch", "--json", TRIVET_EMBEDDER="bundled")
     assert found.err == ""
     (hit,) = found.json()["hits"]
     assert hit["id"] == stored.json()["id"]
@@ -35,7 +35,7 @@ def test_remember_then_recall_with_the_model() -> None:
 
 @pytest.mark.usefixtures("empty")
 def test_errors_do_not_go_to_standard_output() -> None:
-    result = process("get", "nonsense")
+    result = new_process("get", "nonsense")
     assert (result.status, result.out) == (2, "")
     assert result.err.startswith("trivet: ")
 
@@ -43,7 +43,7 @@ def test_errors_do_not_go_to_standard_output() -> None:
 def test_output_is_utf_8_in_any_locale(staging: str, trivet: CommandLine) -> None:
     trivet("remember", "Zwölf Brücken 🦑")
     for extra in ([], ["--json"]):
-        result = process(
+        result = new_process(
             "recall", "Brücken", *extra, LC_ALL="C", PYTHONIOENCODING="ascii", PYTHONUTF8="0"
         )
         assert result.status == 0
@@ -130,7 +130,7 @@ def test_command_loads_only_what_it_needs() -> None:
 
 def test_completion_is_offered() -> None:
     variables = {"_TRIVET_COMPLETE": "complete_bash", "COMP_WORDS": "trivet re", "COMP_CWORD": "1"}
-    assert process(stdin=b"", **variables).out.split() == [
+    assert new_process(stdin=b"", **variables).out.split() == [
         "remember",
         "recall",
         "restore",
@@ -145,6 +145,6 @@ def test_mcp_serves_until_its_input_ends() -> None:
         b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",'
         b'"capabilities":{},"clientInfo":{"name":"test","version":"1"}}}\n'
     )
-    result = process("mcp", stdin=hello)
+    result = new_process("mcp", stdin=hello)
     assert result.status == 0, result.err
     assert '"serverInfo"' in result.out

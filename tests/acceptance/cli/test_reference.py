@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from support.command_line import CommandLine
+from trivet.cli import reference as cli_reference
 from trivet.cli.app import COMMAND_MODULES, GROUPS
-from trivet.cli.reference import reference
 
 PAGE = Path(__file__).parents[3] / "docs" / "cli.md"
+
+
+@cache
+def reference() -> str:
+    return cli_reference.reference()
 
 
 def test_page_is_current() -> None:
@@ -19,9 +25,27 @@ def test_page_is_current() -> None:
     assert PAGE.read_text(encoding="utf-8") == reference(), hint
 
 
-def test_every_command_is_listed() -> None:
-    page = reference()
-    assert [name for name in COMMAND_MODULES if f"\n## trivet {name}\n" not in page] == []
+def test_every_command_has_one_section() -> None:
+    names = [*COMMAND_MODULES, *(f"{group} {name}" for group in GROUPS for name in GROUPS[group])]
+    headings = re.findall(r"^###+ ([a-z -]+?)(?= [A-Z[]|$)", reference(), re.MULTILINE)
+    assert sorted(headings) == sorted(names)
+
+
+@pytest.mark.parametrize(
+    "parameter", ["--as-of TEXT", "--root DIR", "--rerank auto|best", "TENANT  "]
+)
+def test_parameter_of_several_commands_is_explained_once(parameter: str) -> None:
+    explained = [row for row in reference().splitlines() if row.startswith(parameter)]
+    assert len(explained) == 1
+
+
+def test_command_names_its_shared_options_with_its_own_default() -> None:
+    assert "\nShared: filters, --limit [default: 366; 1<=x<=10000]\n" in _section("days")
+    assert "\nAs for `recall`: QUERY, --sort, " in _section("why-not QUERY ID")
+
+
+def _section(heading: str) -> str:
+    return reference().partition(f"\n### {heading}\n")[2].partition("\n###")[0]
 
 
 @pytest.mark.parametrize("group", [(), ("lab",), ("inbox",)], ids=" ".join)

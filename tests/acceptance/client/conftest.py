@@ -10,7 +10,7 @@ from support.served_stores import Houses, houses, key_of
 from trivet import Trivet
 from trivet.serve.http.tenants import Tenants
 
-from .between import Wire, wire
+from .tcp_proxy import TcpProxy, proxied
 
 
 @pytest.fixture(scope="module")
@@ -38,13 +38,13 @@ def key(house_at: tuple[str, Tenants]) -> str:
 
 
 @pytest.fixture
-def between(address: str) -> Iterator[Wire]:
-    with wire(address) as opened:
+def network(address: str) -> Iterator[TcpProxy]:
+    with proxied(address) as opened:
         yield opened
 
 
 @pytest.fixture
-def trivet(between: Wire, key: str) -> Iterator[Trivet]:
+def trivet(network: TcpProxy, key: str) -> Iterator[Trivet]:
     """A client whose traffic all passes through the proxy."""
-    with Trivet.open(between.address, key=key) as opened:
+    with Trivet.open(network.address, key=key) as opened:
         yield opened

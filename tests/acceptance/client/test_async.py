@@ -21,18 +21,18 @@ from trivet import (
 )
 from trivet.common.ids import new_id
 
-from .between import Wire
+from .tcp_proxy import TcpProxy
 
 Act = Callable[[AsyncTrivet], Awaitable[object]]
 
 
 @pytest.fixture
-def awaiting(between: Wire, key: str) -> Callable[[Act], object]:
+def awaiting(network: TcpProxy, key: str) -> Callable[[Act], object]:
     """Run an async test function with a client in its own event loop."""
 
     def run(act: Act) -> object:
         async def whole() -> object:
-            async with AsyncTrivet.open(between.address, key=key) as memory:
+            async with AsyncTrivet.open(network.address, key=key) as memory:
                 return await act(memory)
 
         return asyncio.run(whole())
@@ -106,10 +106,10 @@ def test_streams(awaiting: Callable[[Act], object], trivet: Trivet) -> None:
 
 
 def test_lost_answer_writes_once(
-    awaiting: Callable[[Act], object], between: Wire, trivet: Trivet
+    awaiting: Callable[[Act], object], network: TcpProxy, trivet: Trivet
 ) -> None:
     async def act(memory: AsyncTrivet) -> None:
-        between.lose_answers = 2
+        network.lose_answers = 2
         stored = await memory.remember("zebra text")
         assert stored.status == "stored"
 
@@ -119,11 +119,11 @@ def test_lost_answer_writes_once(
 
 
 def test_canceled_call_leaves_the_client_usable(
-    awaiting: Callable[[Act], object], between: Wire
+    awaiting: Callable[[Act], object], network: TcpProxy
 ) -> None:
     async def act(memory: AsyncTrivet) -> None:
         task = asyncio.ensure_future(memory.recall("zebra"))
-        await asyncio.to_thread(between.asked.wait)
+        await asyncio.to_thread(network.asked.wait)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -132,12 +132,12 @@ def test_canceled_call_leaves_the_client_usable(
     awaiting(act)
 
 
-def test_losses_are_reported(awaiting: Callable[[Act], object], between: Wire) -> None:
+def test_losses_are_reported(awaiting: Callable[[Act], object], network: TcpProxy) -> None:
     async def act(memory: AsyncTrivet) -> None:
-        between.lose_answers = 10
+        network.lose_answers = 10
         with pytest.raises(StoreError, match="was lost"):
             await memory.recall("zebra")
-        between.lose_answers = 10
+        network.lose_answers = 10
         with pytest.raises(StoreError, match="incomplete"):
             _ = [line async for line in memory.export()]
         with pytest.raises(StoreError, match="Import again"):

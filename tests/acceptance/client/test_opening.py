@@ -15,8 +15,8 @@ from starlette.responses import Response
 from support.served_stores import serving
 from trivet import AsyncTrivet, InvalidInput, Settings, StoreError, Trivet, load_settings
 
-from .between import Wire, wire
 from .certificates import make_certificate
+from .tcp_proxy import TcpProxy, proxied
 
 KEY = "tvt.default.abc.very-secret"
 
@@ -123,20 +123,20 @@ def test_certificates_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_proxy_is_used_only_when_configured(
-    between: Wire, key: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    network: TcpProxy, key: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    with wire(between.address) as proxy:
+    with proxied(network.address) as proxy:
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
             monkeypatch.setenv(name, proxy.address)
-        with Trivet.open(between.address, key=key) as trivet:
+        with Trivet.open(network.address, key=key) as trivet:
             assert trivet.list().total == 0
         assert proxy.requests == []
         with (
-            Trivet.open(between.address, key=key, proxy=proxy.address) as trivet,
+            Trivet.open(network.address, key=key, proxy=proxy.address) as trivet,
             pytest.raises(StoreError),
         ):
             trivet.list()
-        assert proxy.requests[0].startswith(f"GET {between.address}/v1/memories HTTP/1.1")
+        assert proxy.requests[0].startswith(f"GET {network.address}/v1/memories HTTP/1.1")
 
 
 def test_import_loads_no_http_library() -> None:

@@ -23,6 +23,7 @@ from trivet import (
     TrivetError,
     Unauthorised,
 )
+from trivet.client import responses
 from trivet.client.call import NOT_A_VERB
 from trivet.client.problems import PROBLEMS
 from trivet.common.ids import new_id
@@ -41,6 +42,13 @@ def answering(app: ASGIApp) -> Iterator[Trivet]:
         yield trivet
 
 
+@pytest.fixture
+def _no_second_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave no pause that the server may ask for."""
+    monkeypatch.setattr(responses, "LONGEST_PAUSE", 0.0)
+
+
+@pytest.mark.usefixtures("_no_second_attempt")
 @pytest.mark.parametrize("kind", PROBLEMS, ids=lambda kind: kind.__name__)
 def test_every_error_keeps_its_class(kind: type[TrivetError]) -> None:
     message = "What was wrong, and what to do about it."
@@ -53,6 +61,7 @@ def test_every_error_keeps_its_class(kind: type[TrivetError]) -> None:
     assert str(caught.value) == (SECRET_KEYS_UNAVAILABLE if kind is SecretError else message)
 
 
+@pytest.mark.usefixtures("_no_second_attempt")
 @pytest.mark.parametrize(
     "kind",
     [kind for kind in ALL_PROBLEMS if not kind.__subclasses__()],

@@ -10,7 +10,7 @@ from support.postgres_server import PostgresServer
 from support.served_stores import Houses, key_of
 from trivet import Trivet
 
-from .between import wire
+from .tcp_proxy import proxied
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -22,25 +22,25 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def test_memory_life_cycle(running: Houses, store: str) -> None:
-    with running.at(store, embedder="none") as (address, house), wire(address) as between:
+    with running.at(store, embedder="none") as (address, house), proxied(address) as network:
         ana, ben = (
-            Trivet.open(between.address, key=key_of(house, user)) for user in ("ana", "ben")
+            Trivet.open(network.address, key=key_of(house, user)) for user in ("ana", "ben")
         )
         with ana, ben:
-            between.lose_answers = 1
+            network.lose_answers = 1
             first = ana.remember("The relay listens on port 7001.", tags=["net"]).id
             second = ana.remember("The relay listens on port 7002.", tags=["net"]).id
             ana.link(second, "supersedes", first)
             assert [hit.id for hit in ana.recall("relay port").hits] == [second]
             assert ben.list().total == 0
-            between.lose_answers = 1
+            network.lose_answers = 1
             ana.share("ben", tag="net")
             assert [hit.id for hit in ben.recall("relay port").hits] == [second]
             assert ana.shares() == ben.shares()
-            between.lose_answers = 1
+            network.lose_answers = 1
             ana.unshare("ben", tag="net")
             assert ben.recall("relay port").hits == ()
-            between.lose_answers = 1
+            network.lose_answers = 1
             assert ana.edit(second, content="The relay is gone.", if_revision=1).revision == 2
             assert ben.import_(ana.export()).stored == 2, "as his own copies"
             assert {memory.owner for memory in ben.list().memories} == {"ben"}

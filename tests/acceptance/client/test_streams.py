@@ -10,7 +10,7 @@ import pytest
 from trivet import Forbidden, Trivet
 from trivet.serve.http.tenants import Tenants
 
-from .between import Wire
+from .tcp_proxy import TcpProxy
 
 # Each ends a line in some format, but not in JSON.
 LOOK_LIKE_LINE_ENDS = "first\u2028second\u2029third\x85fourth\x0bfifth\x0csixth"
@@ -59,11 +59,11 @@ def test_line_numbers_match_the_embedded_object(trivet: Trivet) -> None:
     assert {memory.content for memory in trivet.list().memories} == {"one", "two\u2028lines"}
 
 
-def test_large_import_is_sent_while_it_is_read(trivet: Trivet, between: Wire) -> None:
+def test_large_import_is_sent_while_it_is_read(trivet: Trivet, network: TcpProxy) -> None:
     def lines() -> Iterator[str]:
         for number in range(2_000):
             if number == 1_000:
-                assert between.asked.wait(60), "the first lines should have been sent by now"
+                assert network.asked.wait(60), "the first lines should have been sent by now"
             yield f'{{"content": "zebra {number} {"x" * 200}"}}'
 
     assert trivet.import_(lines()).stored == 2_000

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,11 +19,12 @@ from support.http_server import Client
 from support.invented_secrets import github
 from support.postgres_server import PostgresServer
 from support.triples_model import knows
+from support.warm_python import warm
 from support.word_embedder import WordEmbedder
 from trivet import Trivet
 from trivet.memory.admin.accounts import make_key
 
-from .test_matrix import call
+from .test_access_matrix import call
 
 
 class Machine:
@@ -60,7 +60,7 @@ def machine(store: str, folder: Path, **settings: str) -> Iterator[Machine]:
             rights: Any = ["read", "write", "share", "reveal"]
             keys[user] = make_key(trivet.engine.store, "default", user, rights).text
     log = folder / "log"
-    command = [sys.executable, "-m", "trivet.cli", "--path", store, "serve", "--port", "0"]
+    command = warm("-m", "trivet.cli", "--path", store, "serve", "--port", "0")
     with log.open("w") as file:
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=file, env=environment, text=True

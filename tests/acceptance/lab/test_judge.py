@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from support.waiting import LIMIT_SECONDS
-from trivet.lab.datasets.judgements import Record, find_arms, make_pool, record_file, write_pool
+from trivet.lab.datasets.judgements import Record, record_file
 from trivet.lab.datasets.plain_layout import load
+from trivet.lab.datasets.pools import find_arms, make_pool, write_pool
 
 
 def test_one_key_is_enough_at_a_real_terminal(folder: Path, runs: Path, tmp_path: Path) -> None:

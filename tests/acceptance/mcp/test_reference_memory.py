@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from support.mcp_agent import Agent, agent, text
+from support.warm_python import warm
 
 URI = "memory://knowledge-graph"
 TOOLS = {
@@ -34,16 +34,7 @@ def server(tmp_path: Path) -> Iterator[Agent]:
         json.dumps({"type": "entity", "name": "Acme", "entityType": "company", "observations": []})
     )
     path = tmp_path / "memory.db"
-    program = [
-        sys.executable,
-        "-m",
-        "trivet.cli",
-        "mcp",
-        "--as",
-        "reference-memory",
-        "--path",
-        str(path),
-    ]
+    program = warm("-m", "trivet.cli", "mcp", "--as", "reference-memory", "--path", str(path))
     with agent(path, program, MEMORY_FILE_PATH=str(file)) as connected:
         yield connected
 

@@ -19,7 +19,7 @@ from support.chat_server import ChatServer
 from support.command_line import CommandLine, process
 from support.invented_secrets import github, password
 from support.mcp_agent import agent
-from support.opened import Opened
+from support.store_fixtures import Opened
 from support.triples_model import knows, serving
 from support.word_embedder import WordEmbedder
 from trivet import Trivet, TrivetError

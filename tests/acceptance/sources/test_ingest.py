@@ -9,7 +9,7 @@ import pytest
 
 from support.command_line import CommandLine, process
 from support.notes import Write, everything
-from support.watching import Watching
+from support.watch_process import Watching
 from trivet import Trivet
 
 

@@ -7,8 +7,8 @@ from datetime import datetime
 import pytest
 
 from trivet.dates.parse import find_time_expressions
-from trivet.dates.past import asks_about_past
 from trivet.dates.spans import format_span
+from trivet.memory.supersession.newer_first import asks_about_past
 
 NOW = datetime(2026, 11, 15, 12)
 

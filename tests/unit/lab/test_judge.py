@@ -17,21 +17,23 @@ from trivet.cli import main
 from trivet.cli.terminal import printable
 from trivet.errors import InvalidInput
 from trivet.lab.datasets.judgements import (
-    MIN_REPEAT_DISTANCE,
-    Pool,
     Record,
     agreement,
-    dataset_of,
     export,
     final_grades,
-    find_arms,
-    make_pool,
-    read_pool,
     weighted_kappa,
-    write_pool,
 )
 from trivet.lab.datasets.judges import judge_at_terminal, judge_by_endpoint
 from trivet.lab.datasets.plain_layout import load
+from trivet.lab.datasets.pools import (
+    MIN_REPEAT_DISTANCE,
+    Pool,
+    dataset_of,
+    find_arms,
+    make_pool,
+    read_pool,
+    write_pool,
+)
 from trivet.models.chat import Chat
 from trivet.models.http import Limits
 

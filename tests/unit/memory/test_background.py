@@ -27,7 +27,7 @@ def test_worker_has_lower_priority_than_callers(path: Path) -> None:
         reported.set()
 
     with Trivet.open(path, embedder="none", background=False) as trivet:
-        trivet.engine.worker._start("trivet-worker", work, None, threading.Event())
+        trivet.engine.worker._start("trivet-worker", work, None, trivet.engine.worker._woken)
         happened(reported)
     assert priorities[0] > os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
 

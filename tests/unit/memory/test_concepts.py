@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.opened import Opened
+from support.store_fixtures import Opened
 from trivet import InvalidInput, Trivet
 from trivet.types import Concept
 

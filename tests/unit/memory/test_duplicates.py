@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.opened import Opened
+from support.store_fixtures import Opened
 from trivet import Trivet
 from trivet.analyse import fold
 from trivet.memory.similarity import _word, content_key, likeness, similarity_at_least, words_of

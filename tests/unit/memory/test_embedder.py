@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.opened import Opened
+from support.store_fixtures import Opened
 from support.waiting import ended, grown
 from support.word_embedder import WordEmbedder
 from trivet import StoreError, Trivet, TrivetError

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from support.opened import Opened
 from support.second_model import MINILM
+from support.store_fixtures import Opened
 from trivet import StoreError, Trivet
 from trivet.settings import Settings
 from unit.models.embed.test_folder import token_model

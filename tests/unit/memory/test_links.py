@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from support.opened import Opened
+from support.store_fixtures import Opened
 from support.word_embedder import WordEmbedder
 from trivet import Conflict, InvalidInput, NotFound, Trivet
 from trivet.types import Hit

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from support.opened import Opened, write_and_recall_at_once
+from support.store_fixtures import Opened, write_and_recall_at_once
 from support.stores import add, memory
 from trivet import InvalidInput, Settings, StoreError, Trivet
 from trivet.store.sqlite.store import SqliteStore

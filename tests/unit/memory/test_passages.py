@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.opened import Opened
+from support.store_fixtures import Opened
 from support.word_embedder import WordEmbedder
 from trivet import Trivet
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from support.opened import Opened
+from support.store_fixtures import Opened
 from trivet import Trivet
 from trivet.common.clock import moment
 from trivet.common.ids import new_id

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from support.opened import Opened
+from support.store_fixtures import Opened
 from support.word_embedder import WordEmbedder
 from trivet import Trivet
 from trivet.analyse import terms as analyse_module

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from support.opened import Opened
+from support.store_fixtures import Opened
 from support.word_embedder import WordEmbedder
 from trivet import Trivet
 from trivet.types import Memory

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.opened import Opened
+from support.store_fixtures import Opened
 from support.word_embedder import WordEmbedder
 from trivet import Trivet
 from trivet.types import WhyNot

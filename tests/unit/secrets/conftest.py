@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.opened import Opened, configuration, open_trivet, trivet
+from support.store_fixtures import Opened, configuration, open_trivet, trivet
 
 __all__ = ["Opened", "configuration", "open_trivet", "trivet"]
 

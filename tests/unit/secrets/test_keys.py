@@ -16,7 +16,7 @@ import pytest
 from keyring.backend import KeyringBackend
 
 from support.invented_secrets import github
-from support.opened import Opened
+from support.store_fixtures import Opened
 from trivet import InvalidInput, Trivet
 from trivet.cli.store_transfer import restore_backup
 from trivet.contract import Remember, check

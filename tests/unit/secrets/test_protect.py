@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from support.invented_secrets import github, password
-from support.opened import Opened
+from support.store_fixtures import Opened
 from trivet import InvalidInput, Trivet
 from trivet.errors import Conflict, SecretError
 from trivet.secrets.masking import fill_placeholders, placeholder, placeholder_names, private_spans

@@ -10,7 +10,7 @@ import pytest
 
 import trivet
 from trivet import Settings, load_settings
-from trivet.settings import settings as variables
+from trivet.settings import load as variables
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.opened import Opened
+from support.store_fixtures import Opened
 from support.stores import add, link
 from support.version_one import MEMORIES, contents, make_version, make_version_one
 from trivet import StoreError, Trivet

@@ -7,7 +7,9 @@ from typing import Any
 import msgspec
 
 from trivet.store.records import Bundle, Rev, ShareRecord
+from trivet.store.relational.tables.sync_bundles import head_digests
 from trivet.sync import core
+from trivet.sync.laptop_state import with_pending_edits
 from trivet.sync.messages import Acks, Op, OtherEpoch, Page, Place
 
 ID = "0199c2f4-7d1e-7a3b-9c55-2f6f0f6c1a2b"
@@ -200,7 +202,7 @@ def test_response_counts_only_for_current_place() -> None:
 
 def test_pending_edits_stack_on_server_revisions() -> None:
     mine = rev("m1", "r1", content="mine", title="old title")
-    stacked = core.with_pending_edits(
+    stacked = with_pending_edits(
         (rev("r1", number=1), rev("r5", "r1", 2, title="theirs")), [(mine, {"content": "mine"})]
     )
     assert [(one.rev, one.number) for one in stacked] == [("r1", 1), ("r5", 2), ("m1", 3)]
@@ -209,8 +211,8 @@ def test_pending_edits_stack_on_server_revisions() -> None:
 
 def test_digest_differs_only_for_changed_head() -> None:
     ours, theirs = (
-        core.head_digests([(ID, "r1"), ("b", "r1")]),
-        core.head_digests([("b", "r1"), (ID, "r2")]),
+        head_digests([(ID, "r1"), ("b", "r1")]),
+        head_digests([("b", "r1"), (ID, "r2")]),
     )
     assert sum(ours[bucket] != theirs[bucket] for bucket in ours) == 1
 

@@ -13,8 +13,8 @@ from soak.syncing.faults import FAULTS, planted
 from soak.syncing.machines import LaptopMachine, caller, memory_disk
 from soak.syncing.people import RAW, SHARED_IDS, TOKEN
 from soak.syncing.world import LEVEL, World
-from support.told_history import history, level
-from trivet.sync.core import reassigned_id
+from support.scripted_history import history, level
+from trivet.common.ids import reassigned_id
 from trivet.sync.laptop import join, leave
 
 STEPS = 70

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from support.opened import Opened
+from support.store_fixtures import Opened
 from trivet import Conflict
-from trivet.sync.core import reassigned_id
+from trivet.common.ids import reassigned_id
 from trivet.sync.laptop import Laptop, join, leave
 from trivet.sync.messages import OtherEpoch, Page, Place
 

@@ -9,7 +9,7 @@ import pytest
 from soak.syncing.machines import LaptopMachine, Machine, caller
 from soak.syncing.people import RAW, unguarded
 from soak.syncing.world import World
-from support.told_history import history, level
+from support.scripted_history import history, level
 from trivet.memory.lifecycle import redact_one
 from trivet.sync.laptop import join, leave
 from trivet.types import Memory

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from support.opened import Opened, trivet
 from support.served_stores import Houses, houses
+from support.store_fixtures import Opened, trivet
 from support.word_embedder import embedder, hybrid
 from trivet import Trivet
 
@@ -26,7 +26,7 @@ def served_houses() -> Iterator[Houses]:
 
 @pytest.fixture
 def open_trivet(path: Path, served_houses: Houses, empty_store: Path) -> Iterator[Opened]:
-    """Open like `support.opened`, but through a server."""
+    """Open like `support.store_fixtures`, but through a server."""
     with ExitStack() as stack:
 
         def open_it(where: Path | None = None, **overrides: Any) -> Trivet:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from support.conversations import Conversation
-from support.opened import memory, open_trivet, opened
+from support.store_fixtures import memory, open_trivet, opened
 
 __all__ = ["memory", "open_trivet", "opened"]
 

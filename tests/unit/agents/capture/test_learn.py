@@ -10,8 +10,8 @@ import pytest
 
 from support.conversations import Conversation
 from support.invented_secrets import github
-from support.opened import Opened
 from support.served_stores import Houses, houses, key_of
+from support.store_fixtures import Opened
 from trivet import Trivet
 from trivet.agents.capture import Captured, learn
 

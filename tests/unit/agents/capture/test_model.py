@@ -11,7 +11,7 @@ import pytest
 from support.chat_server import ChatServer, chat_server
 from support.conversations import Conversation
 from support.invented_secrets import github
-from support.opened import Opened
+from support.store_fixtures import Opened
 from support.waiting import ended, happened
 from trivet import InvalidInput, Trivet
 from trivet.agents.capture import curate, learn, read_waiting

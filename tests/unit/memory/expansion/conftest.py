@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from support.opened import Opened, open_trivet
+from support.store_fixtures import Opened, open_trivet
 
 __all__ = ["Opened", "open_trivet"]

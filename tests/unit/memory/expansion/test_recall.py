@@ -9,7 +9,7 @@ import pytest
 
 from support.chat_server import chat_server
 from support.invented_secrets import github
-from support.opened import Opened
+from support.store_fixtures import Opened
 from support.waiting import happened, result_of
 from trivet import InvalidInput, Trivet
 from trivet.memory.answer import expand

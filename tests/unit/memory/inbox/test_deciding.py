@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.command_line import CommandLine
-from support.opened import Opened
+from support.store_fixtures import Opened
 from trivet import Conflict, InvalidInput, NotFound, Trivet
 from trivet.common.ids import new_id
 from trivet.errors import Forbidden

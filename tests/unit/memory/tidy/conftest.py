@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from support.opened import memory, opened
+from support.store_fixtures import memory, opened
 
 __all__ = ["memory", "opened"]

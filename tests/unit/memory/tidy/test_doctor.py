@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.invented_secrets import github
-from support.opened import Opened
+from support.store_fixtures import Opened
 from trivet import Trivet
 from trivet.memory.admin.doctor import WHY_IT_MATTERS
 from trivet.sources.files import ingest

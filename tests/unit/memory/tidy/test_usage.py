@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support.opened import Opened
+from support.store_fixtures import Opened
 from trivet import NotFound, Trivet
 from trivet.common.ids import new_id
 from trivet.lab.tune.probes import all_feedback

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support.opened import Opened, open_trivet
+from support.store_fixtures import Opened, open_trivet
 from support.triples_model import Held, held
 
 __all__ = ["Held", "Opened", "held", "open_trivet"]

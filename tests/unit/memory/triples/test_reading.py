@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from support.opened import Opened
+from support.store_fixtures import Opened
 from support.triples_model import Held, knows, serving, states, texts_of
 from support.waiting import ended
 from trivet import InvalidInput, Trivet

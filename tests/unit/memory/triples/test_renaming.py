@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from support.opened import Opened
+from support.store_fixtures import Opened
 from support.triples_model import Held, knows, serving, states
 from trivet import Trivet
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from support.opened import Opened
+from support.store_fixtures import Opened
 from support.triples_model import Held, knows, serving, states
 from trivet import Trivet
 from trivet.errors import EmbedderError

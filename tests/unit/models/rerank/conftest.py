@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from support.endpoint import Endpoint, Reply, endpoint
-from support.opened import Opened, open_trivet
+from support.store_fixtures import Opened, open_trivet
 from support.tiny_reranker import write_reranker
 from trivet import Trivet
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.opened import Opened, open_trivet
+from support.store_fixtures import Opened, open_trivet
 from trivet import Trivet
 
 __all__ = ["Opened", "open_trivet"]

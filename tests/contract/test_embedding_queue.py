@@ -150,21 +150,21 @@ def test_empty_queue_is_counted_again_only_after_a_change(
     It may be a memory or a request to embed or read all again.
     """
     ours, theirs = open_store(), open_store()
-    assert ours.jobs.told(model) == (EMPTY_BACKLOG, 0)
+    assert ours.jobs.backlog_for_answer(model) == (EMPTY_BACKLOG, 0)
     with monkeypatch.context() as blind:
         blind.setattr(ours.jobs, "_row", lambda *_, **__: pytest.fail("nothing changed"))
-        assert ours.jobs.told(model) == (EMPTY_BACKLOG, 0)
+        assert ours.jobs.backlog_for_answer(model) == (EMPTY_BACKLOG, 0)
     add(theirs, memory("relay"))
-    assert ours.jobs.told(model) == (Backlog(1, 0, None), 1)
+    assert ours.jobs.backlog_for_answer(model) == (Backlog(1, 0, None), 1)
     finish(theirs, *theirs.jobs.lease(model, 10, 60))
     theirs.graph.finish_mentions([(reading, ()) for reading in theirs.graph.lease("rules", 10, 60)])
-    assert ours.jobs.told(model) == (EMPTY_BACKLOG, 0)
+    assert ours.jobs.backlog_for_answer(model) == (EMPTY_BACKLOG, 0)
     theirs.upkeep.rebuild_vectors()
-    assert ours.jobs.told(model) == (Backlog(1, 0, None), 0)
+    assert ours.jobs.backlog_for_answer(model) == (Backlog(1, 0, None), 0)
     finish(theirs, *theirs.jobs.lease(model, 10, 60))
-    assert ours.jobs.told(model) == (EMPTY_BACKLOG, 0)
+    assert ours.jobs.backlog_for_answer(model) == (EMPTY_BACKLOG, 0)
     theirs.upkeep.rebuild_graph()
-    assert ours.jobs.told(model) == (EMPTY_BACKLOG, 1)
+    assert ours.jobs.backlog_for_answer(model) == (EMPTY_BACKLOG, 1)
 
 
 def test_empty_queue_is_listed_again_only_after_a_change(
@@ -239,6 +239,6 @@ def test_reported_counts_match_what_waits(store: Store, model: Model) -> None:
     add(store, memory("one"), memory("two"))
     (job, _) = store.jobs.lease(model, 10, 60)
     store.jobs.fail([job], "no answer", {job.key: 60.0})
-    backlog, unread = store.jobs.told(model)
+    backlog, unread = store.jobs.backlog_for_answer(model)
     assert (backlog.waiting, backlog.failing, backlog.last_error, unread) == (2, 1, "no answer", 2)
     assert backlog == store.jobs.backlog(model)

@@ -13,13 +13,12 @@ from soak.syncing.machines import caller
 from soak.syncing.people import SHARED_IDS
 from soak.syncing.team import Request
 from soak.syncing.world import LEVEL, World
-from support.told_history import history, level
+from support.scripted_history import history, level
 from trivet import Trivet
-from trivet.common.ids import new_id
+from trivet.common.ids import new_id, reassigned_id
 from trivet.store.records import Bundle
 from trivet.store.relational.tables.sync_bundles import read_bundles
 from trivet.sync import server as server_side
-from trivet.sync.core import reassigned_id
 from trivet.sync.laptop import join, leave
 from trivet.sync.messages import Acks, Op, Place
 

@@ -261,15 +261,15 @@ def test_kept_answers_reveal_nothing_in_the_file(path: Path) -> None:
     assert b"moored heron" not in stored
 
 
-def test_errand_id_depends_on_caller_key_and_request() -> None:
-    def errand(secret: bytes = b"s", key: str = "k", body: bytes = b"a") -> IdempotentRequest:
+def test_id_depends_on_caller_key_and_request() -> None:
+    def request(secret: bytes = b"s", key: str = "k", body: bytes = b"a") -> IdempotentRequest:
         return IdempotentRequest(secret, key, body)
 
-    assert errand().name == errand(body=b"b").name
-    assert errand().request != errand(body=b"b").request
-    assert len({errand().name, errand(secret=b"t").name, errand(key="l").name}) == 3
-    assert errand().id() == errand().id() != errand().id(1)
+    assert request().name == request(body=b"b").name
+    assert request().request != request(body=b"b").request
+    assert len({request().name, request(secret=b"t").name, request(key="l").name}) == 3
+    assert request().id() == request().id() != request().id(1)
     reply = Reply(status=201, body=b"body", etag='"1"')
-    assert errand().opened(errand().sealed(reply)) == reply
+    assert request().opened(request().sealed(reply)) == reply
     with pytest.raises(StoreError, match="damaged"):
-        errand(key="l").opened(errand().sealed(reply))
+        request(key="l").opened(request().sealed(reply))

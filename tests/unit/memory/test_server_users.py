@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import pytest
 
-from support.opened import Opened
+from support.store_fixtures import Opened
 from trivet import Conflict, InvalidInput, NotFound, Trivet
 from trivet.common.clock import clock_fixed_at
 from trivet.contract import VERBS

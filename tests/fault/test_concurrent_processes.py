@@ -8,7 +8,7 @@ import pytest
 
 from support.waiting import heard
 
-from .acts import open_store, words, write_and_recall
+from .actions import open_store, words, write_and_recall
 from .conftest import Start
 
 

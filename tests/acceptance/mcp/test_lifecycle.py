@@ -16,6 +16,7 @@ import pytest
 
 from support.mcp_agent import Agent, agent, command, environment, text
 from support.waiting import LIMIT_SECONDS
+from support.warm_python import warm
 from trivet import Trivet
 
 HELLO = {
@@ -37,9 +38,13 @@ def storing(id: int, content: str) -> bytes:
 
 
 @contextmanager
-def server(path: Path, **extra: str) -> Iterator[subprocess.Popen[bytes]]:
+def server(
+    path: Path, program: list[str] | None = None, /, **extra: str
+) -> Iterator[subprocess.Popen[bytes]]:
     pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    with subprocess.Popen(command(path), env=environment(path, **extra), **pipes) as process:
+    with subprocess.Popen(
+        program or command(path), env=environment(path, **extra), **pipes
+    ) as process:
         try:
             yield process
         finally:
@@ -141,7 +146,8 @@ def test_lost_client_ends_the_server(tmp_path: Path) -> None:
 
 
 def test_invalid_line_is_answered(tmp_path: Path) -> None:
-    with server(tmp_path / "memory.db") as process:
+    path = tmp_path / "memory.db"
+    with server(path, warm(*command(path)[1:])) as process:
         for broken in (
             b"garbage\n",
             b'{"jsonrpc":"2.0","id":9,"method":"ping","params":{"x":"\\ud800"}}\n',

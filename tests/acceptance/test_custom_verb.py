@@ -20,13 +20,13 @@ from trivet.contract import VERBS
 from trivet.methods import AsyncMethods, Methods
 from trivet.types import Caller
 
-DECLARED = "import sys; sys.path.insert(0, sys.argv.pop(1)); import support.toy_verb; "
+DECLARED = "import sys; sys.path.insert(0, sys.argv.pop(1)); import support.custom_verb; "
 TESTS = str(Path(__file__).parents[1])
 
 
 @pytest.fixture(autouse=True)
 def _declared() -> Iterator[None]:
-    importlib.reload(importlib.import_module("support.toy_verb"))
+    importlib.reload(importlib.import_module("support.custom_verb"))
     yield
     del VERBS["echo"]
     for facade in (Methods, AsyncMethods):
@@ -53,7 +53,7 @@ def test_help(memory: Any) -> None:
     method: Any = Trivet.echo  # type: ignore[attr-defined]
     assert (
         str(inspect.signature(method))
-        == "(self, /, text: str, *, times: int = 1) -> support.toy_verb.Echoed"
+        == "(self, /, text: str, *, times: int = 1) -> support.custom_verb.Echoed"
     )
     assert ":param times: How often to say it." in method.__doc__
 

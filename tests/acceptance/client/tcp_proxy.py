@@ -14,7 +14,7 @@ from support.waiting import ended
 READ_BYTES = 64 * 1024
 
 
-class Wire:
+class TcpProxy:
     """A TCP proxy between client and server.
 
     `requests` holds the first bytes of each request. `lose_answers` and `lose_requests` say how
@@ -95,9 +95,9 @@ class Wire:
 
 
 @contextmanager
-def wire(target: str) -> Iterator[Wire]:
-    between = Wire(target)
+def proxied(target: str) -> Iterator[TcpProxy]:
+    proxy = TcpProxy(target)
     try:
-        yield between
+        yield proxy
     finally:
-        between.close()
+        proxy.close()

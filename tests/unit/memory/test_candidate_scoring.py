@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from support.opened import Opened
+from support.store_fixtures import Opened
 from trivet import Trivet
 from trivet.memory.answer.weigh import EXTRA_CANDIDATES, CandidateScoring
 from trivet.types import Answer, Fused, Memory

@@ -175,7 +175,7 @@ COUNTS = (
     "GET /v1/sync/status",
     "GET /v1/sync/refused",
 )
-# Routes that would end the caller's own key: see tests/unit/memory/test_own_key.py.
+# Routes that would end the caller's own key: see tests/unit/memory/test_current_key.py.
 ENDS = ("DELETE /v1/keys/own",)
 # Routes that create something of the caller's own.
 MAKES = (

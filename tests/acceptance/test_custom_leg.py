@@ -37,7 +37,7 @@ def search(query: LegQuery) -> Ranking:
     )
 
 
-def told(part: Contribution, why: Why) -> str:
+def explain(part: Contribution, why: Why) -> str:
     return f"turned round {part.score:.1f}"
 
 
@@ -49,7 +49,7 @@ def toy() -> Iterator[Leg]:
         floor=0.0,
         steps=("bm25",),
         unit="turns",
-        told=told,
+        explain=explain,
         note=lambda store: "toys!",
     )
     register(leg)

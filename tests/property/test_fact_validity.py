@@ -9,7 +9,7 @@ from typing import Any
 
 from support.triples_model import knows, serving
 from trivet import Trivet
-from unit.memory.triples.test_held import CITIES, ReadingStore
+from unit.memory.triples.test_validity import CITIES, ReadingStore
 
 
 def test_reading_order_does_not_matter(tmp_path: Path) -> None:

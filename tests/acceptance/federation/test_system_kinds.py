@@ -15,6 +15,7 @@ import pytest
 
 from support.http_server import served, settings_for
 from support.waiting import happened, result_of
+from support.warm_python import warm
 from trivet import Trivet
 from trivet.types import Answer
 
@@ -23,7 +24,12 @@ from .systems import PATIENT_MS, SHORT_MS, health_of, http_server
 
 # Longer than a few recalls take on a busy machine.
 SOME_SECONDS_MS = 20_000
-NOTES = [sys.executable, str(Path(__file__).with_name("mcp_notes.py"))]
+
+
+def notes_server() -> list[str]:
+    """Return the command of a small MCP server."""
+    file = Path(__file__).with_name("mcp_notes.py")
+    return warm("-c", f"import runpy; runpy.run_path({str(file)!r}, run_name='__main__')")
 
 
 def ids(answer: Answer) -> list[str]:
@@ -138,8 +144,8 @@ def test_dripping_http_server_times_out(federation: Opened) -> None:
 def test_mcp_tool(federation: Opened) -> None:
     paths = {"hits": "results", "id": "uri", "text": "snippet", "time_limit_ms": PATIENT_MS}
     arguments = {"text": "{query}", "most": "{fetch_k}"}
-    notes = {"mcp": NOTES, "tool": "search", "arguments": arguments, "fetch_k": 3, **paths}
-    broken = {"mcp": NOTES, "tool": "broken", "arguments": {"text": "{query}"}, **paths}
+    notes = {"mcp": notes_server(), "tool": "search", "arguments": arguments, "fetch_k": 3, **paths}
+    broken = {"mcp": notes_server(), "tool": "broken", "arguments": {"text": "{query}"}, **paths}
     unknown = {**notes, "tool": "no_such_tool"}
     endless = {**broken, "tool": "endless", "time_limit_ms": 3_000}
     answer = federation(notes=notes, broken=broken, unknown=unknown, endless=endless).recall(

@@ -11,7 +11,7 @@ from soak.syncing.check import check_same, words_on, words_on_server
 from soak.syncing.machines import caller
 from soak.syncing.people import RAW, SHARED_IDS
 from soak.syncing.team import Request
-from support.told_history import history, level
+from support.scripted_history import history, level
 from trivet.common.ids import new_id
 from trivet.secrets.masking import MASK
 from trivet.store.records import ShareRecord

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from support.opened import Opened
+from support.store_fixtures import Opened
 from support.word_embedder import WordEmbedder
 from trivet import Conflict, Trivet
 from trivet.memory.admin.accounts import RIGHTS

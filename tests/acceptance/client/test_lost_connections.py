@@ -9,13 +9,13 @@ from collections.abc import Callable
 import httpx2
 import pytest
 
-from support.opened import write_and_recall_at_once
+from support.store_fixtures import write_and_recall_at_once
 from trivet import Settings, StoreError, Trivet, TrivetError, UnknownFate
 from trivet.client import responses as client_attempts
 from trivet.client.call import Call
 from trivet.client.responses import MAX_OUTCOME_QUERIES, MOST_ATTEMPTS, Attempts
 
-from .between import Wire
+from .tcp_proxy import TcpProxy
 
 
 @pytest.fixture
@@ -24,16 +24,16 @@ def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_attempts, "FIRST_PAUSE", 0.0)
 
 
-def test_one_connection_serves_many_calls(trivet: Trivet, between: Wire) -> None:
+def test_one_connection_serves_many_calls(trivet: Trivet, network: TcpProxy) -> None:
     for number in range(5):
         trivet.remember(f"zebra number {number}")
         trivet.recall("zebra")
-    assert between.connections == 1
+    assert network.connections == 1
 
 
-def test_threads_share_a_client(trivet: Trivet, between: Wire) -> None:
+def test_threads_share_a_client(trivet: Trivet, network: TcpProxy) -> None:
     write_and_recall_at_once(trivet, threads=6, turns=5)
-    assert between.connections <= 6
+    assert network.connections <= 6
 
 
 READS: dict[str, Callable[[Trivet, str], object]] = {
@@ -50,27 +50,27 @@ READS: dict[str, Callable[[Trivet, str], object]] = {
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 @pytest.mark.parametrize("lost", ["lose_requests", "lose_answers"])
 def test_read_is_repeated(
-    trivet: Trivet, between: Wire, read: Callable[[Trivet, str], object], lost: str
+    trivet: Trivet, network: TcpProxy, read: Callable[[Trivet, str], object], lost: str
 ) -> None:
     id = trivet.remember("zebra text").id
     expected = read(trivet, id)
-    setattr(between, lost, 1)
+    setattr(network, lost, 1)
     assert read(trivet, id) == expected
-    assert getattr(between, lost) == 0
+    assert getattr(network, lost) == 0
 
 
-def test_remember_with_a_lost_answer_stores_once(trivet: Trivet, between: Wire) -> None:
-    between.lose_answers = 2
+def test_remember_with_a_lost_answer_stores_once(trivet: Trivet, network: TcpProxy) -> None:
+    network.lose_answers = 2
     stored = trivet.remember("zebra text")
     assert [memory.id for memory in trivet.list().memories] == [stored.id]
     assert trivet.stats().revisions == 1
-    first, *others = between.headers("idempotency-key")[:3]
+    first, *others = network.headers("idempotency-key")[:3]
     assert first
     assert others == [first, first]
 
 
-def test_remember_many_with_a_lost_answer_stores_once(trivet: Trivet, between: Wire) -> None:
-    between.lose_answers = 1
+def test_remember_many_with_a_lost_answer_stores_once(trivet: Trivet, network: TcpProxy) -> None:
+    network.lose_answers = 1
     stored = trivet.remember_many([{"content": "zebra one"}, {"content": "zebra two"}])
     assert {memory.id for memory in trivet.list().memories} == {one.id for one in stored}
     assert trivet.list().total == 2
@@ -80,28 +80,28 @@ def test_remember_many_accepts_an_empty_list(trivet: Trivet) -> None:
     assert trivet.remember_many([]) == []
 
 
-def test_edit_with_a_lost_answer_is_one_revision(trivet: Trivet, between: Wire) -> None:
+def test_edit_with_a_lost_answer_is_one_revision(trivet: Trivet, network: TcpProxy) -> None:
     id = trivet.remember("zebra text").id
-    between.lose_answers = 1
+    network.lose_answers = 1
     assert trivet.edit(id, content="horse text", if_revision=1).revision == 2
     assert len(trivet.history(id)) == 2
 
 
-def test_restore_with_a_lost_answer_is_no_conflict(trivet: Trivet, between: Wire) -> None:
+def test_restore_with_a_lost_answer_is_no_conflict(trivet: Trivet, network: TcpProxy) -> None:
     id = trivet.remember("zebra text").id
     trivet.forget(id)
-    between.lose_answers = 1
+    network.lose_answers = 1
     assert trivet.restore(id).state == "active"
     assert [one.action for one in trivet.history(id)] == ["remember", "forget", "restore"]
 
 
 @pytest.mark.parametrize("verb", ["purge", "unlink"])
 def test_repeated_delete_of_a_missing_thing_is_no_error(
-    trivet: Trivet, between: Wire, verb: str
+    trivet: Trivet, network: TcpProxy, verb: str
 ) -> None:
     id, other = trivet.remember("zebra text").id, trivet.remember("horse text").id
     trivet.link(id, "see-also", other)
-    between.lose_answers = 1
+    network.lose_answers = 1
     if verb == "purge":
         trivet.purge(id)
     else:
@@ -109,41 +109,41 @@ def test_repeated_delete_of_a_missing_thing_is_no_error(
     assert trivet.links(other) == ()
 
 
-def test_each_call_has_its_own_key(trivet: Trivet, between: Wire) -> None:
+def test_each_call_has_its_own_key(trivet: Trivet, network: TcpProxy) -> None:
     """Storing the same text twice on purpose makes two memories."""
     first, second = trivet.remember("zebra text"), trivet.remember("zebra text")
     assert first.id != second.id
     assert trivet.list().total == 2
-    assert len(set(between.headers("idempotency-key")[:2])) == 2
+    assert len(set(network.headers("idempotency-key")[:2])) == 2
 
 
-def test_reveal_is_not_repeated(trivet: Trivet, between: Wire) -> None:
+def test_reveal_is_not_repeated(trivet: Trivet, network: TcpProxy) -> None:
     """Each reveal is recorded, and the server must not keep the answer for a replay."""
     id = trivet.remember("zebra text").id
-    between.lose_answers = 1
+    network.lose_answers = 1
     with pytest.raises(StoreError, match="was lost"):
         trivet.reveal(id)
-    assert between.headers("idempotency-key")[-1] == ""
+    assert network.headers("idempotency-key")[-1] == ""
     assert [entry.act for entry in trivet.audit()].count("reveal") == 1
 
 
 @pytest.mark.usefixtures("_no_pause")
-def test_outcome_of_a_write_is_asked_for_longer(trivet: Trivet, between: Wire) -> None:
+def test_outcome_of_a_write_is_asked_for_longer(trivet: Trivet, network: TcpProxy) -> None:
     id = trivet.remember("zebra text").id
-    between.lose_answers = MAX_OUTCOME_QUERIES - 1
+    network.lose_answers = MAX_OUTCOME_QUERIES - 1
     assert trivet.edit(id, content="horse text", if_revision=1).revision == 2
     assert len(trivet.history(id)) == 2
 
 
 @pytest.mark.usefixtures("_no_pause")
-def test_client_gives_up_and_reports_the_unknown_outcome(trivet: Trivet, between: Wire) -> None:
+def test_client_gives_up_and_reports_the_unknown_outcome(trivet: Trivet, network: TcpProxy) -> None:
     id = trivet.remember("zebra text").id
-    between.lose_answers = MAX_OUTCOME_QUERIES + MOST_ATTEMPTS
-    before = len(between.requests)
+    network.lose_answers = MAX_OUTCOME_QUERIES + MOST_ATTEMPTS
+    before = len(network.requests)
     with pytest.raises(UnknownFate, match=r"was lost.*not known whether") as caught:
         trivet.forget(id)
-    assert between.address in str(caught.value)
-    assert len(between.requests) == before + MAX_OUTCOME_QUERIES
+    assert network.address in str(caught.value)
+    assert len(network.requests) == before + MAX_OUTCOME_QUERIES
     with pytest.raises(StoreError, match="was lost") as of_a_read:
         trivet.recall("zebra")
     assert "not known" not in str(of_a_read.value)
@@ -231,17 +231,17 @@ def test_closed_client_says_so(trivet: Trivet) -> None:
     trivet.close()
 
 
-def test_import_is_sent_once(trivet: Trivet, between: Wire) -> None:
-    between.lose_answers = 1
+def test_import_is_sent_once(trivet: Trivet, network: TcpProxy) -> None:
+    network.lose_answers = 1
     with pytest.raises(StoreError, match="Import again"):
         trivet.import_(['{"content": "zebra text"}'])
     assert trivet.import_(['{"content": "zebra text"}']).unchanged == 1
 
 
-def test_cut_off_export_is_reported(trivet: Trivet, between: Wire) -> None:
+def test_cut_off_export_is_reported(trivet: Trivet, network: TcpProxy) -> None:
     trivet.remember("zebra text")
     lines = trivet.export()
-    between.lose_answers = 1
+    network.lose_answers = 1
     with pytest.raises(StoreError, match="incomplete"):
         list(lines)
 

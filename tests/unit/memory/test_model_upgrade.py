@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from support.opened import Opened
 from support.second_model import MINILM, SECOND_EMBEDDER
+from support.store_fixtures import Opened
 from support.waiting import ended
 from trivet import Trivet
 from trivet.models.embed import onnx

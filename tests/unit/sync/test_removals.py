@@ -9,7 +9,7 @@ import pytest
 from soak.syncing.check import check_at_rest
 from soak.syncing.machines import LaptopMachine
 from soak.syncing.world import World
-from support.told_history import history
+from support.scripted_history import history
 from trivet.sync.laptop import join, leave
 
 

@@ -9,12 +9,12 @@ from contextlib import ExitStack
 
 import pytest
 
-from support.opened import Opened
+from support.store_fixtures import Opened
 from trivet import Conflict, NotFound, Trivet
-from trivet.dates.past import asks_about_past
 from trivet.errors import RerankerError, StoreError
 from trivet.memory.supersession import compare, verdict, words
 from trivet.memory.supersession import verdict as reader
+from trivet.memory.supersession.newer_first import asks_about_past
 from trivet.memory.supersession.verdict import OlderText, change_model, judge_updates
 from trivet.models.embed.base import UNMEASURED_BASELINE
 from trivet.search.concurrency import RecallLoad
@@ -44,7 +44,7 @@ PORTS = (
     ],
 )
 def test_changed_value_is_an_update(old: str, new: str) -> None:
-    assert judge_updates(new, [OlderText(old)])[0].probability >= change_model().told
+    assert judge_updates(new, [OlderText(old)])[0].probability >= change_model().report_from
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_changed_value_is_an_update(old: str, new: str) -> None:
     ],
 )
 def test_same_fact_about_another_subject_is_not_an_update(old: str, new: str) -> None:
-    assert judge_updates(new, [OlderText(old)])[0].probability < change_model().told
+    assert judge_updates(new, [OlderText(old)])[0].probability < change_model().report_from
 
 
 def test_possible_update_is_reported_but_not_linked(trivet: Trivet) -> None:
@@ -179,7 +179,7 @@ ELECTED = "The general meeting elected Samira Haddad as the new treasurer of the
 
 @pytest.fixture(autouse=True)
 def _every_text_states_a_change() -> Iterator[None]:
-    """Disable the rule tested in `test_stated_changes.py`: the later text must state a change."""
+    """Disable the rule of `test_change_statements.py`: the later text must state a change."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(words, "EXPLICIT_CHANGE", re.compile(""))
         yield
@@ -288,7 +288,9 @@ def test_worker_reads_what_a_save_had_no_time_for(
     assert readings == [verdict.MAX_PAIRS_READ_ON_SAVE, len(PORTS)]
     assert updates.pending() == 0
     assert {
-        one.older for one in updates.updates_of(olds) if one.probability >= change_model().told
+        one.older
+        for one in updates.updates_of(olds)
+        if one.probability >= change_model().report_from
     } >= set(olds[:3])
 
 

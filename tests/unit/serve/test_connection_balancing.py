@@ -12,8 +12,7 @@ import pytest
 
 from support.waiting import LIMIT_SECONDS
 from trivet.serve.http import workers as shared_door
-from trivet.serve.http.app import build_app
-from trivet.serve.http.server import listen, make_server
+from trivet.serve.http.server import build_app, listen, make_server
 from trivet.serve.http.tenants import Tenants
 from trivet.serve.http.workers import SharedSocketServer
 from trivet.settings import Settings

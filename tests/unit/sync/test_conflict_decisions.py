@@ -11,7 +11,7 @@ from soak.syncing.check import words_on_server
 from soak.syncing.machines import LaptopMachine, caller
 from soak.syncing.people import SENSITIVE, SHARED_IDS
 from soak.syncing.world import LEVEL, World
-from support.told_history import clash, history, level
+from support.scripted_history import clash, history, level
 from trivet.common.ids import new_id
 from trivet.settings import Settings
 from trivet.sync.laptop import Laptop, join, leave

@@ -18,23 +18,23 @@ RELEASE_DELAY = 0.05
 class Clients:
     """Threads that take and release slots when the test says so."""
 
-    def __init__(self, turns: ConcurrencyLimit) -> None:
-        self.turns = turns
+    def __init__(self, limit: ConcurrencyLimit) -> None:
+        self.limit = limit
         self.entered: list[str] = []
         self._threads = ThreadPoolExecutor(16)
         self._release: dict[str, threading.Event] = {}
 
     def arrive(self, name: str) -> Future[None]:
         """Return once the thread has its slot or is queued."""
-        queued = len(self.turns._queue)
+        queued = len(self.limit._queue)
         self._release[name] = threading.Event()
-        work = self._threads.submit(self._turn, name)
-        while name not in self.entered and len(self.turns._queue) == queued:
+        work = self._threads.submit(self._run, name)
+        while name not in self.entered and len(self.limit._queue) == queued:
             threading.Event().wait(0.001)
         return work
 
-    def _turn(self, name: str) -> None:
-        with self.turns.slot():
+    def _run(self, name: str) -> None:
+        with self.limit.slot():
             self.entered.append(name)
             happened(self._release[name])
 
@@ -51,8 +51,8 @@ def test_limit_one_runs_in_arrival_order() -> None:
         crowd.release(name)
     for one in work:
         result_of(one)
-    with crowd.turns.slot():  # all slots were released
-        assert not crowd.turns._queue
+    with crowd.limit.slot():  # all slots were released
+        assert not crowd.limit._queue
 
 
 def test_limit_two_runs_two_at_once() -> None:
@@ -69,11 +69,11 @@ def test_limit_two_runs_two_at_once() -> None:
 def test_waiting_slot_yields_then_resumes_first() -> None:
     crowd = Clients(ConcurrencyLimit(1))
     with ExitStack() as mine:
-        mine.enter_context(crowd.turns.slot())
+        mine.enter_context(crowd.limit.slot())
         others = [crowd.arrive(name) for name in "ab"]
         assert crowd.entered == []
         with ExitStack() as waiting:
-            waiting.enter_context(crowd.turns.waiting())
+            waiting.enter_context(crowd.limit.waiting())
             grown(crowd.entered, 1)
             threading.Timer(RELEASE_DELAY, crowd.release, "a").start()
         assert crowd.entered == ["a"], "b must queue behind the interrupted slot"
@@ -83,22 +83,22 @@ def test_waiting_slot_yields_then_resumes_first() -> None:
 
 
 def test_nested_slots_share_and_waiting_without_slot_is_noop() -> None:
-    turns = ConcurrencyLimit(1)
-    with turns.waiting():
+    limit = ConcurrencyLimit(1)
+    with limit.waiting():
         pass
-    with turns.slot(), turns.slot():
+    with limit.slot(), limit.slot():
         pass
-    with turns.slot():  # the nested slot was released only once
-        assert turns._free == 0
-    assert turns._free == 1
+    with limit.slot():  # the nested slot was released only once
+        assert limit._free == 0
+    assert limit._free == 1
 
 
 def test_error_releases_slot() -> None:
-    turns = ConcurrencyLimit(1)
-    with pytest.raises(ZeroDivisionError), turns.slot():
+    limit = ConcurrencyLimit(1)
+    with pytest.raises(ZeroDivisionError), limit.slot():
         raise ZeroDivisionError
-    with turns.slot():
-        assert turns._free == 0
+    with limit.slot():
+        assert limit._free == 0
 
 
 def test_recalls_of_one_store_share_limit(trivet: Trivet) -> None:
