@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from trivet.cli.terminal import _for_pipe as for_pipe
 from trivet.cli.terminal import _for_terminal as for_terminal
 from trivet.cli.terminal import line, one_line, printable
-from trivet.cli.views.answer import score_bar
+from trivet.cli.views.answer import bar
 from trivet.cli.views.memories import preview
 
 NASTY = "Click [link=http://x]here[/link] [bold]now[/bold] \x1b]0;owned\x07\x1b[2J \u202eabc\u202c \x9b31m [/]"
@@ -56,5 +56,5 @@ def test_errors_are_one_printable_line() -> None:
     assert one_line("a\nb\x1b[0m") == "a b\\x1b[0m"
 
 
-def test_score_bar_has_fixed_width() -> None:
-    assert {len(score_bar(score)) for score in (-1.0, 0.0, 0.5, 1.0, 7.0)} == {10}
+def test_bar_has_fixed_width() -> None:
+    assert {len(bar(score)) for score in (-1.0, 0.0, 0.5, 1.0, 7.0)} == {10}

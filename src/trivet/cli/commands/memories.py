@@ -37,8 +37,8 @@ OTHER = "0199c2f9-10aa-7d02-8d1f-5b0c7e3a9f44"
 
 @verb_command(
     "recall",
-    more="Words in double quotes match exactly. Each hit shows its score among the candidates "
-    "and how likely it is to be relevant. The answer says what failed or is not embedded yet.",
+    more="Words in double quotes match exactly. Each hit shows how likely it is to be "
+    "relevant. The answer says what failed or is not embedded yet.",
     example="""
 trivet recall "which port is staging on?" --limit 3
 trivet recall "E_CONN_4012" --scope acme --json

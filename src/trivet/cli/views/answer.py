@@ -61,9 +61,10 @@ def hit_lines(hit: Hit) -> Iterator[Line]:
     heading = preview(hit.title) if hit.title else ""
     yield line(
         (f"{hit.rank:>2}  ", "bold"),
-        (score_bar(hit.score), "green"),
-        (f" {hit.score:.2f}  ", "green"),
-        (f"{hit.strength:<8} {hit.relevance:>4.0%}  ", STRENGTH_STYLES[hit.strength]),
+        (
+            f"{bar(hit.relevance)} {hit.relevance:>4.0%}  {hit.strength:<8}  ",
+            STRENGTH_STYLES[hit.strength],
+        ),
         (heading or hit.id, "bold" if heading else "cyan"),
     )
     yield line(preview(hit.passage, PASSAGE_CHARACTERS), indent=INDENT)
@@ -85,8 +86,7 @@ def foreign_lines(hit: ForeignHit) -> Iterator[Line]:
     place = hit.id if hit.line is None else f"{hit.id}:{hit.line}"
     yield line(
         (f"{hit.rank:>2}  ", "bold"),
-        (score_bar(hit.score), "green"),
-        (f" {hit.score:.2f}        ", "green"),
+        (f"{'':{BAR_CELLS}}        ", ""),
         (f"from {', '.join(hit.systems)}: ", "magenta"),
         (preview(hit.title or place), "bold"),
     )
@@ -98,8 +98,8 @@ def foreign_lines(hit: ForeignHit) -> Iterator[Line]:
     yield line("")
 
 
-def score_bar(score: float) -> str:
-    full = round(min(max(score, 0.0), 1.0) * BAR_CELLS)
+def bar(share: float) -> str:
+    full = round(min(max(share, 0.0), 1.0) * BAR_CELLS)
     return "█" * full + "░" * (BAR_CELLS - full)
 
 

@@ -167,7 +167,7 @@ def counted_text(result: Counted, wrapper: Wrapper) -> str:
 
 
 def _headline(hit: Found) -> str:
-    parts = [f"{hit.rank}. {hit.strength}, {hit.relevance:.0%} likely, score {hit.score:g}"]
+    parts = [f"{hit.rank}. {hit.strength}, {hit.relevance:.0%} likely to be relevant"]
     if hit.why.matched_words:
         parts.append(f"words: {' '.join(hit.why.matched_words)}")
     if hit.why.time:
