@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Tests create thousands of small stores, which is faster in memory if there is room.
 ROOM := $(shell [ "$$(df -k --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 4000000 ] 2>/dev/null && echo TMPDIR=/dev/shm)
 
-# uv installs in seconds what takes pip a minute and a half; without uv, pip installs it.
+# uv installs in seconds what takes pip a minute and a half. If uv cannot be installed, pip installs everything.
 UV_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check uv 2>/dev/null \
 	&& $(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[dev]' 2>/dev/null
 
@@ -21,7 +21,7 @@ install: $(VENV)/installed  ## Install everything into .venv
 $(VENV)/installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Trivet needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
-	@echo "Installing into $(VENV); this takes a few seconds with uv, about a minute without."
+	@echo "Installing into $(VENV): some seconds with uv, or a minute and a half with pip if uv cannot be installed."
 	@$(UV_INSTALL) || $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
 
@@ -86,4 +86,4 @@ format: install  ## Format the code and fix what can be fixed
 	$(BIN)/ruff check --fix .
 
 clean:  ## Remove the environment, caches and builds
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .adapters dist build
