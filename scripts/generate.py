@@ -107,7 +107,7 @@ _OF_A_MEMORY = {
     "source": "Where it came from: `uri` (or a path), `start_line`, `end_line`.",
     "state": "active, superseded, archived or deleted.",
     "sensitive": "Whether it is masked, never embedded and never sent anywhere.",
-    "created_at": "When it was learnt.",
+    "created_at": "When it was learned.",
     "updated_at": "When it was last changed.",
     "revision": "How often it was written.",
     "owner": "Owner of the memory on a server with several users.",

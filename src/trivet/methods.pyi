@@ -152,7 +152,7 @@ class Methods(ABC):
         :param limit: Maximum number to return.
         :param sort: Order of the hits: relevance, importance or recency.
         :param minimum_score: Minimum score of a hit, 0 to 1.
-        :param relevance_at_least: Minimum relevance of a hit, 0 to 1; 0 returns every candidate. If neither given nor configured: the best candidates without the noise behind them.
+        :param relevance_at_least: Minimum relevance of a hit, 0 to 1; 0 returns every candidate. Default: drop improbable candidates.
         :param token_budget: Approximate maximum of tokens in all contents.
         :param per_source: Maximum hits from one source.
         :param collapse: Fold hits that say the same into the best one.
@@ -406,7 +406,7 @@ class Methods(ABC):
         :param limit: Maximum number to return.
         :param sort: Order of the hits: relevance, importance or recency.
         :param minimum_score: Minimum score of a hit, 0 to 1.
-        :param relevance_at_least: Minimum relevance of a hit, 0 to 1; 0 returns every candidate. If neither given nor configured: the best candidates without the noise behind them.
+        :param relevance_at_least: Minimum relevance of a hit, 0 to 1; 0 returns every candidate. Default: drop improbable candidates.
         :param token_budget: Approximate maximum of tokens in all contents.
         :param per_source: Maximum hits from one source.
         :param collapse: Fold hits that say the same into the best one.
@@ -896,7 +896,7 @@ class AsyncMethods(ABC):
         :param limit: Maximum number to return.
         :param sort: Order of the hits: relevance, importance or recency.
         :param minimum_score: Minimum score of a hit, 0 to 1.
-        :param relevance_at_least: Minimum relevance of a hit, 0 to 1; 0 returns every candidate. If neither given nor configured: the best candidates without the noise behind them.
+        :param relevance_at_least: Minimum relevance of a hit, 0 to 1; 0 returns every candidate. Default: drop improbable candidates.
         :param token_budget: Approximate maximum of tokens in all contents.
         :param per_source: Maximum hits from one source.
         :param collapse: Fold hits that say the same into the best one.
@@ -1152,7 +1152,7 @@ class AsyncMethods(ABC):
         :param limit: Maximum number to return.
         :param sort: Order of the hits: relevance, importance or recency.
         :param minimum_score: Minimum score of a hit, 0 to 1.
-        :param relevance_at_least: Minimum relevance of a hit, 0 to 1; 0 returns every candidate. If neither given nor configured: the best candidates without the noise behind them.
+        :param relevance_at_least: Minimum relevance of a hit, 0 to 1; 0 returns every candidate. Default: drop improbable candidates.
         :param token_budget: Approximate maximum of tokens in all contents.
         :param per_source: Maximum hits from one source.
         :param collapse: Fold hits that say the same into the best one.

@@ -64,7 +64,7 @@ class Switchboard:
         begun, ended = threading.Event(), asyncio.Event()
         life = asyncio.run_coroutine_threadsafe(_live(app, begun, ended), self._loop)
         happened(begun)
-        prefix = f"/house/{next(self._numbers)}"
+        prefix = f"/tenants/{next(self._numbers)}"
         self._apps[prefix] = app
         try:
             yield prefix
@@ -124,7 +124,7 @@ class Served(Trivet):
         return self.behind.reindex(lexical=lexical, vectors=vectors, graph=graph, progress=progress)
 
 
-class Houses:
+class ServedStores:
     """Opener of stores behind one server."""
 
     def __init__(self, address: str, switchboard: Switchboard) -> None:
@@ -135,28 +135,28 @@ class Houses:
     def at(self, path: Path | str, **settings: Any) -> Iterator[tuple[str, Tenants]]:
         """Yield the address of a server over the store at `path`, which belongs to user ana."""
         chosen = Settings(**{"path": str(path), **USUAL, **UNLIMITED, **settings})
-        house = Tenants(chosen)
-        with self._switchboard.under(build_app(house, chosen)) as prefix:
-            yield self._address + prefix, house
+        tenants = Tenants(chosen)
+        with self._switchboard.under(build_app(tenants, chosen)) as prefix:
+            yield self._address + prefix, tenants
 
     @contextmanager
     def open(self, path: Path, **settings: Any) -> Iterator[Served]:
         """Yield a client of such a server."""
         with (
-            self.at(path, **settings) as (address, house),
-            Served.open(address, key=key_of(house)) as client,
+            self.at(path, **settings) as (address, tenants),
+            Served.open(address, key=key_of(tenants)) as client,
             Trivet.open(path, **settings) as behind,
         ):
             client.behind = behind
             yield client
 
 
-def key_of(house: Tenants, user: str = "ana") -> str:
-    return house.make_key(user, "admin", ALL_RIGHTS)
+def key_of(tenants: Tenants, user: str = "ana") -> str:
+    return tenants.make_key(user, "admin", ALL_RIGHTS)
 
 
 @contextmanager
-def houses() -> Iterator[Houses]:
+def serve_stores() -> Iterator[ServedStores]:
     switchboard = Switchboard()
     with serving(switchboard) as address:
-        yield Houses(address, switchboard)
+        yield ServedStores(address, switchboard)

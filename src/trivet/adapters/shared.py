@@ -51,7 +51,7 @@ def hit_metadata(hit: Hit) -> dict[str, Any]:
 
 
 def pieces(text: str, characters: int, secrets: Sequence[SecretSpan] = ()) -> Iterator[str]:
-    """Yield pieces without cutting a secret: a half would not be detected."""
+    """Yield pieces, cutting only secrets longer than a piece: a half would not be detected."""
     start = 0
     while start < len(text):
         end = min(start + characters, len(text))

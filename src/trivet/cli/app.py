@@ -209,7 +209,7 @@ found, 1 if nothing was, 2 on an error. docs/code.md is a tour.
 
 \b
 Example:
-  trivet code search "where are failed requests tried again"
+  trivet code search "where are failed requests retried"
   trivet code symbol Client.send
   trivet code related src/client.py:120
 """

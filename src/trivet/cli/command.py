@@ -10,10 +10,11 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from trivet.cli.options import arguments_of, keyword, parameters_of
+from trivet.cli.options import arguments_of, in_typed_names, keyword, parameters_of
 from trivet.cli.session import Session
 from trivet.cli.terminal import discard_output, plain_lines
 from trivet.contract import VERBS, Request, Verb, check
+from trivet.errors import InvalidInput
 
 SECOND_CLAUSE = re.compile(r"[.:;]|, (?:each|or) ")
 
@@ -144,7 +145,11 @@ def _entry(
     def handle(session: Session, **values: Any) -> Status:
         extras = {parameter.name: values.pop(parameter.name) for parameter in extra}
         typed = arguments_of(verb.request, {**dict.fromkeys(preset), **values})
-        return function(session, check(verb.request, typed), **extras)
+        try:
+            return function(session, check(verb.request, typed), **extras)
+        except InvalidInput as error:
+            error.args = (in_typed_names(str(error), verb.request, typed),)
+            raise
 
     def parameters() -> list[inspect.Parameter]:
         return [*(one for one in parameters_of(verb.request) if one.name not in preset), *extra]

@@ -74,11 +74,7 @@ def fields_of(request: type[Parameters]) -> tuple[Field, ...]:
 
 def parameters_of(request: type[Parameters]) -> Iterator[inspect.Parameter]:
     for field in fields_of(request):
-        info = (
-            _argument(field)
-            if field.required or field.name in POSITIONAL_FIELDS
-            else _option(field)
-        )
+        info = _argument(field) if _is_positional(field) else _option(field)
         default = inspect.Parameter.empty if field.required else _shown_default(field)
         yield keyword(
             field.name,
@@ -111,6 +107,27 @@ def arguments_of(request: type[Parameters], values: Mapping[str, Any]) -> dict[s
         else:
             given[field.name] = read_if_dash(value) if field.name in LONG_TEXT_FIELDS else value
     return given
+
+
+# How an error about an empty text starts after the field's name.
+_EMPTY = ("expected str of length >= 1.", "the text is empty.")
+
+
+def in_typed_names(message: str, request: type[Parameters], typed: Mapping[str, Any]) -> str:
+    """Return an error about a field as one about the option that the user typed."""
+    name, _, problem = message.partition(": ")
+    field = next((one for one in fields_of(request) if one.name == name), None)
+    if field is None or name not in typed:
+        return message
+    option = "" if _is_positional(field) else f"--{name.replace('_', '-')}"
+    for start in _EMPTY:
+        if problem.startswith(start):
+            return f"{option or f'The {name}'} is empty.{problem.removeprefix(start)}"
+    return f"{option or name}: {problem}"
+
+
+def _is_positional(field: Field) -> bool:
+    return field.required or field.name in POSITIONAL_FIELDS
 
 
 def _argument(field: Field) -> Any:

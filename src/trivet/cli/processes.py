@@ -131,10 +131,13 @@ def _serve_here(settings: Settings, only_print: bool) -> None:
 def _show(link: str, only_print: bool, more: str = "") -> None:
     import webbrowser
 
-    if only_print or not webbrowser.open(link):
+    if only_print:
         write_lines([line(link)])
-    else:
+    elif webbrowser.open(link):
         write_lines([line("The page is open in your browser.")])
+    else:
+        print("No browser could be opened. Open this link yourself:", file=sys.stderr)
+        write_lines([line(link)])
     if more and not only_print:
         write_lines([line(more)])
 

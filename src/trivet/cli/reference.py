@@ -18,13 +18,13 @@ import typer
 from trivet.cli.app import SECTIONS, root_command
 from trivet.cli.options import fields_of
 from trivet.cli.terminal import INTERRUPTED, STATUSES, STOPPED
-from trivet.contract import LARGEST_NUMBER, Selection
+from trivet.contract import LARGEST_NUMBER, FilterParameters
 from trivet.errors import TrivetError
 
 WIDTH = 100
 # The opening explains these.
 COMMON_PARAMETERS = ("path", "as_json", "help")
-FILTERS = {field.name: field.help for field in fields_of(Selection)}
+FILTERS = {field.name: field.help for field in fields_of(FilterParameters)}
 # A parameter of at least this many commands is in the list. One of `recall` needs more, because
 # `why-not` and `fuse` take nearly all of them.
 MIN_COMMANDS, MIN_COMMANDS_WITH_RECALL = 3, 4
@@ -174,14 +174,17 @@ def _shared_list(homes: Homes, context: typer.Context) -> str:
 def _section(documented: Documented, homes: Homes) -> str:
     level = "#" * (len(documented.name.split()) + 2)
     prose, _, example = documented.command.help.partition("\b\nExample:\n")
-    paragraphs = [
-        textwrap.fill(text, WIDTH, break_on_hyphens=False, break_long_words=False)
-        for text in prose.strip().split("\n\n")
-    ]
+    paragraphs = [_paragraph(text) for text in prose.strip().split("\n\n")]
     facts = [*_facts(documented, homes), *_examples(documented, example)]
     block = [_block("\n\n".join(facts))] if facts else []
     texts = (f"{text}\n" for text in (f"{level} {documented.synopsis}", *paragraphs))
     return "\n".join([*texts, *block])
+
+
+def _paragraph(text: str) -> str:
+    if text.startswith("\b\n"):  # Click keeps its line breaks
+        return _block(text.removeprefix("\b\n")).rstrip()
+    return textwrap.fill(text, WIDTH, break_on_hyphens=False, break_long_words=False)
 
 
 def _facts(documented: Documented, homes: Homes) -> Iterator[str]:

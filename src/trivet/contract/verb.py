@@ -65,16 +65,16 @@ class Route(msgspec.Struct, frozen=True):
 class Tool(msgspec.Struct, frozen=True):
     """A verb as an MCP tool; its description is the verb's summary plus `guidance`.
 
-    A model reads it in every conversation. So `rare` parameters are folded into one argument, and
-    those `described_elsewhere` are not explained again; `elsewhere` says where they are.
+    A model reads it in every conversation. So `advanced` parameters are folded into one argument,
+    and those in `undescribed` are not explained again; `description_from` says where they are.
     """
 
     name: str
     title: str
     guidance: str
-    rare: frozenset[str] = frozenset()
-    described_elsewhere: frozenset[str] = frozenset()
-    elsewhere: str = ""
+    advanced: frozenset[str] = frozenset()
+    undescribed: frozenset[str] = frozenset()
+    description_from: str = ""
     # Programs that load tools on demand show this one to the model from the start.
     essential: bool = False
 

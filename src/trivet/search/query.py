@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from trivet.analyse import Question, Word, analyse, analyse_query, holds_phrase, tokens_of
 from trivet.common.clock import parse_time_expression
-from trivet.contract import Selection
+from trivet.contract import FilterParameters
 from trivet.errors import InvalidInput
 from trivet.models.vocabulary import is_known_word
 from trivet.search.legs.lexical import NAME as LEXICAL
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from trivet.store.records import Bm25
 
 
-def build_filter(request: Selection, settings: Settings, viewer: str | None) -> Filter:
+def build_filter(request: FilterParameters, settings: Settings, viewer: str | None) -> Filter:
     unknown = sorted(set(request.category) - set(settings.categories))
     if unknown:
         known = ", ".join(settings.categories)
@@ -51,7 +51,7 @@ def build_filter(request: Selection, settings: Settings, viewer: str | None) -> 
     )
 
 
-def _time(request: Selection, field: str) -> str | None:
+def _time(request: FilterParameters, field: str) -> str | None:
     text: str | None = getattr(request, field)
     return None if text is None else parse_time_expression(text, field)
 

@@ -48,7 +48,7 @@ def test_dry_run_reports_and_creates_none(trivet: CommandLine, store: Path, tmp_
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "port.md").write_text("The port is 6543.")
     result = trivet("ingest", str(tmp_path / "notes"), "--dry-run")
-    assert (result.status, result.out) == (0, "Would have: 1 stored in 1 file read.\n")
+    assert (result.status, result.out) == (0, "Dry run: would store 1 memory; 1 file read.\n")
     assert not store.exists()
 
 

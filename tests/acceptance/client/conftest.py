@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support.served_stores import Houses, houses, key_of
+from support.served_stores import ServedStores, key_of, serve_stores
 from trivet import Trivet
 from trivet.serve.http.tenants import Tenants
 
@@ -14,27 +14,29 @@ from .tcp_proxy import TcpProxy, proxied
 
 
 @pytest.fixture(scope="module")
-def running() -> Iterator[Houses]:
-    with houses() as opened:
+def running() -> Iterator[ServedStores]:
+    with serve_stores() as opened:
         yield opened
 
 
 @pytest.fixture
-def house_at(running: Houses, path: Path, empty_store: Path) -> Iterator[tuple[str, Tenants]]:
+def served_at(
+    running: ServedStores, path: Path, empty_store: Path
+) -> Iterator[tuple[str, Tenants]]:
     shutil.copy(empty_store, path)
     with running.at(path, embedder="none", background=False) as opened:
         yield opened
 
 
 @pytest.fixture
-def address(house_at: tuple[str, Tenants]) -> str:
+def address(served_at: tuple[str, Tenants]) -> str:
     """Address of the test's own server, with a path as behind a proxy."""
-    return house_at[0]
+    return served_at[0]
 
 
 @pytest.fixture
-def key(house_at: tuple[str, Tenants]) -> str:
-    return key_of(house_at[1])
+def key(served_at: tuple[str, Tenants]) -> str:
+    return key_of(served_at[1])
 
 
 @pytest.fixture

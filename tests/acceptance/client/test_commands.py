@@ -36,11 +36,16 @@ def test_commands_work_on_a_server(command: CommandLine, tmp_path: Path) -> None
     assert command.json("stats")["memories"] == {}
 
 
-def test_address_for_one_command(address: str, key: str) -> None:
-    """A separate process, which shows that nothing else is loaded or written here."""
-    result = process("--path", address, "remember", "zebra text", TRIVET_KEY=key)
+def test_address_for_one_command(
+    address: str, key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command writes no store of its own."""
+    monkeypatch.setenv("TRIVET_KEY", key)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    result = process("--path", address, "remember", "zebra text")
     assert (result.status, result.err) == (0, "")
-    assert "zebra" in process("recall", "zebra", "--path", address, TRIVET_KEY=key).out
+    assert "zebra" in process("recall", "zebra", "--path", address).out
+    assert not (tmp_path / "data").exists()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp
 
-from support.served_stores import Houses, key_of, serving
+from support.served_stores import ServedStores, key_of, serving
 from trivet import (
     Forbidden,
     InvalidInput,
@@ -115,18 +115,20 @@ def test_unknown_key(address: str) -> None:
     assert KEY not in str(caught.value)
 
 
-def test_reader_cannot_write(house_at: tuple[str, Tenants]) -> None:
-    address, house = house_at
-    with Trivet.open(address, key=house.make_key("ben", "reader")) as trivet:
+def test_reader_cannot_write(served_at: tuple[str, Tenants]) -> None:
+    address, tenants = served_at
+    with Trivet.open(address, key=tenants.make_key("ben", "reader")) as trivet:
         assert trivet.list().total == 0
         with pytest.raises(Forbidden, match="write"):
             trivet.remember("text")
 
 
-def test_memory_of_another_user_is_not_found(house_at: tuple[str, Tenants], trivet: Trivet) -> None:
-    address, house = house_at
+def test_memory_of_another_user_is_not_found(
+    served_at: tuple[str, Tenants], trivet: Trivet
+) -> None:
+    address, tenants = served_at
     id = trivet.remember("zebra text").id
-    with Trivet.open(address, key=house.make_key("ben", "writer")) as other:
+    with Trivet.open(address, key=tenants.make_key("ben", "writer")) as other:
         with pytest.raises(NotFound):
             other.get(id)
         assert other.recall("zebra").hits == ()
@@ -137,11 +139,11 @@ def test_memory_of_another_user_is_not_found(house_at: tuple[str, Tenants], triv
         assert other.recall("zebra").hits == ()
 
 
-def test_rate_limited_call_waits_then_fails(running: Houses, path: Path) -> None:
+def test_rate_limited_call_waits_then_fails(running: ServedStores, path: Path) -> None:
     slow = {"server_requests_a_minute": 1, "server_burst": 1}
     with (
-        running.at(path, embedder="none", **slow) as (address, house),
-        Trivet.open(address, key=key_of(house)) as it,
+        running.at(path, embedder="none", **slow) as (address, tenants),
+        Trivet.open(address, key=key_of(tenants)) as it,
     ):
         it.stats()
         with pytest.raises(TooMany, match="too many requests"):
@@ -199,10 +201,10 @@ def test_answer_of_another_program_is_not_a_success(app: ASGIApp) -> None:
             list(trivet.export())
 
 
-def test_wrong_path_is_not_a_missing_memory(running: Houses, path: Path) -> None:
+def test_wrong_path_is_not_a_missing_memory(running: ServedStores, path: Path) -> None:
     with (
-        running.at(path, embedder="none") as (address, house),
-        Trivet.open(f"{address}/elsewhere", key=key_of(house)) as trivet,
+        running.at(path, embedder="none") as (address, tenants),
+        Trivet.open(f"{address}/elsewhere", key=key_of(tenants)) as trivet,
         pytest.raises(StoreError, match="nothing at this address"),
     ):
         trivet.get(new_id())

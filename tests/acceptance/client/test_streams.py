@@ -80,10 +80,10 @@ def test_invalid_unicode_loses_only_its_line(trivet: Trivet, tmp_path: Path) -> 
     assert [error.partition(":")[0] for error in here.errors] == ["line 2"]
 
 
-def test_refusal_reaches_a_client_that_is_still_sending(house_at: tuple[str, Tenants]) -> None:
-    address, house = house_at
+def test_refusal_reaches_a_client_that_is_still_sending(served_at: tuple[str, Tenants]) -> None:
+    address, tenants = served_at
     with (
-        Trivet.open(address, key=house.make_key("ben", "reader")) as reader,
+        Trivet.open(address, key=tenants.make_key("ben", "reader")) as reader,
         pytest.raises(Forbidden, match="write"),
     ):
         reader.import_(f'{{"content": "zebra {number} {"x" * 200}"}}' for number in range(20_000))

@@ -28,12 +28,13 @@ def program(code: str) -> list[str]:
 
 
 def printing(value: Any, **more: Any) -> dict[str, Any]:
-    """Return a member that prints these hits for any query."""
+    """Return a system that prints these hits for any query."""
     return saying(json.dumps(value), **more)
 
 
 def saying(text: str, **more: Any) -> dict[str, Any]:
-    """Return the hits compressed, since a program argument must not be long."""
+    """Return a system's settings; its program prints the text."""
+    # Compressed, since a program argument must not be long.
     packed = base64.b64encode(zlib.compress(text.encode()))
     code = f"import base64, sys, zlib; sys.stdout.buffer.write(zlib.decompress(base64.b64decode({packed!r})))"
     return {"command": program(code), "time_limit_ms": PATIENT_MS, **more}
@@ -58,7 +59,7 @@ def http_server(
             status, content = answer(self, body)
             self.send_response(status)
             self.send_header("Content-Length", str(len(content)))
-            self.send_header("Location", "/elsewhere")  # only a redirect has this header
+            self.send_header("Location", "/elsewhere")  # ignored unless the status is a redirect
             self.end_headers()
             self.wfile.write(content)
 

@@ -70,7 +70,7 @@ def test_command_line_names_the_failed_system(
     shown = capsys.readouterr().out
     assert "The key is under the mat." in shown
     assert "The wiki leg did not answer: its program cannot be started" in shown
-    assert main(["doctor", "--json"]) != 0
+    assert main(["doctor", "--json"]) == 5
     findings = {found["check"]: found for found in json.loads(capsys.readouterr().out)}
     assert not findings["federation wiki"]["ok"]
     assert findings["federation wiki"]["remedy"]
@@ -103,31 +103,35 @@ def test_environment_variable_holds_the_systems_as_json(
     assert main(["fuse", "key", "--json"]) == 0
     assert [hit["id"] for hit in json.loads(capsys.readouterr().out)["foreign"]] == ["wiki/key"]
     monkeypatch.setenv("TRIVET_FEDERATION", "wiki")
-    assert main(["fuse", "key"]) != 0
+    assert main(["fuse", "key"]) == 2
     assert "TRIVET_FEDERATION is not JSON" in capsys.readouterr().err
 
 
 def test_server_users_start_commands_only_where_allowed(tmp_path: Path) -> None:
     trace = tmp_path / "started"
     code = f"open({str(trace)!r}, 'a').close(); print('[]')"
-    closed = msgspec.convert(
+    owner_only = msgspec.convert(
         {"command": program(code), "time_limit_ms": PATIENT_MS}, ExternalSystem
     )
     wiki = msgspec.convert(
         printing([{"id": "wiki/key", "text": "A key."}], users=True), ExternalSystem
     )
-    settings = settings_for(tmp_path / "memory.db", federation={"closed": closed, "wiki": wiki})
+    settings = settings_for(
+        tmp_path / "memory.db", federation={"owner_only": owner_only, "wiki": wiki}
+    )
     with served(settings) as server:
         ana = server.client("ana")
         answer = ana.done("POST", "/v1/recall", json={"query": "key", "federated": True})
         assert [hit["id"] for hit in answer["foreign"]] == ["wiki/key"]
-        assert "closed" not in json.dumps(answer)
+        assert "owner_only" not in json.dumps(answer)
         given = {"query": "key", "federated": True, "federation": {"mine": {"command": ["id"]}}}
         assert "federation" in ana.refused(422, "POST", "/v1/recall", json=given)
         with Trivet.open(server.address, key=server.key("ana")) as client:
             assert [hit.id for hit in client.recall("key", federated=True).foreign] == ["wiki/key"]
     assert not trace.exists()
-    with served(settings_for(tmp_path / "memory.db", federation={"closed": closed})) as server:
+    with served(
+        settings_for(tmp_path / "memory.db", federation={"owner_only": owner_only})
+    ) as server:
         refused = server.client("ana").refused(
             422, "POST", "/v1/recall", json={"query": "key", "federated": True}
         )

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from support.resident_home import SCRIPT, Home
-from trivet.agents.install.agents import Launch, wanted
+from trivet.agents.install.agents import Launch, desired_files
 
 NODE = shutil.which("node")
 PORT = "The staging database listens on port 6543."
@@ -65,7 +65,7 @@ def test_prompt_is_unchanged_without_trivet(tmp_path: Path) -> None:
 
 def plugin_says(folder: Path, prompt: str, launch: Launch) -> list[dict[str, Any]]:
     """Return the parts of the user's message as the model reads them."""
-    plugin = wanted("opencode", launch, folder, None, hooks=True)[1]
+    plugin = desired_files("opencode", launch, folder, None, hooks=True)[1]
     (folder / "trivet.mjs").write_text(plugin.text)
     (folder / "harness.mjs").write_text(HARNESS)
     ended = subprocess.run(

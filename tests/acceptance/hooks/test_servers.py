@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support.resident_home import Home
-from support.served_stores import houses, key_of
+from support.served_stores import key_of, serve_stores
 from trivet import Trivet
 from trivet.agents.hooks.event import failures
 
@@ -15,10 +15,10 @@ QUESTION = "which port does the staging database listen on?"
 
 def test_hooks_read_memories_of_a_server(warm: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     with (
-        houses() as running,
-        running.at(warm.store, embedder="none", background=False) as (address, house),
+        serve_stores() as running,
+        running.at(warm.store, embedder="none", background=False) as (address, tenants),
     ):
-        key = key_of(house)
+        key = key_of(tenants)
         with Trivet.open(address, key=key) as memory:
             memory.remember(PORT)
             memory.remember("Ana wants short answers.", category="preferences")

@@ -58,11 +58,11 @@ class DesiredFile(msgspec.Struct, frozen=True):
     text: str = ""
 
 
-def wanted(
+def desired_files(
     agent: AgentName, launch: Launch, home: Path, project: Path | None, hooks: bool
 ) -> list[DesiredFile]:
-    made = _AGENTS[agent](launch, home, project)
-    return [one for one in made if hooks or one.values]
+    files = _AGENTS[agent](launch, home, project)
+    return [file for file in files if hooks or file.values]
 
 
 def plugin_hooks(launch: Launch) -> dict[str, Any]:

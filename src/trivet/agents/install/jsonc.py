@@ -97,6 +97,7 @@ def _replaced(text: str, node: Node, value: Any) -> str:
 
 
 def _inserted(text: str, node: Node, key: str, value: Any) -> str:
+    # {"a": 1} becomes {"a": 1, "b": 2}; an object or list on several rows gets another row.
     if node.start == node.stop:  # an empty file
         return (
             text + "{\n" + _unit(text) + key + _written(value, _unit(text), _unit(text)) + "\n}\n"
@@ -121,6 +122,7 @@ def _inserted(text: str, node: Node, key: str, value: Any) -> str:
 
 
 def _without(text: str, node: Node, number: int) -> str:
+    # Without "a", {"a": 1, "b": 2} becomes {"b": 2}.
     items = node.items
     if len(items) == 1:
         after = _skip(text, items[0][2].stop)
@@ -142,6 +144,7 @@ def _without(text: str, node: Node, number: int) -> str:
 
 
 def _without_last(text: str, before: int, item: tuple[str, int, Node], after: int) -> str:
+    # Without "b", {"a": 1, "b": 2} becomes {"a": 1}, and {"a": 1, "b": 2,} becomes {"a": 1,}.
     trailing = text[after] == ","
     comma = _skip(text, before)
     kept = text[comma + 1 : item[1]].rstrip()
@@ -188,20 +191,16 @@ def _collection(text: str, start: int, depth: int) -> Node:
     items: list[tuple[str, int, Node]] = []
     position = _skip(text, start + 1)
     while not text.startswith(close, position):
-        if items:
-            raise _wrong(text, position, f"expected a comma or {close}")
-        while True:
-            begin, key = position, ""
-            if is_object:
-                key, position = _key(text, position)
-            node = _value(text, position, depth + 1)
-            items.append((key, begin, node))
-            position = _skip(text, node.stop)
-            if not text.startswith(",", position):
-                break
+        begin, key = position, ""
+        if is_object:
+            key, position = _key(text, position)
+        node = _value(text, position, depth + 1)
+        items.append((key, begin, node))
+        position = _skip(text, node.stop)
+        if text.startswith(",", position):  # also a trailing comma, which readers allow
             position = _skip(text, position + 1)
-            if text.startswith(close, position):  # readers of these files allow a trailing comma
-                break
+        elif not text.startswith(close, position):
+            raise _wrong(text, position, f"expected a comma or {close}")
     value: Any = (
         {key: node.value for key, _, node in items}
         if is_object

@@ -81,7 +81,7 @@ def with_ripgrep_statuses(function: Callable[..., int]) -> Callable[..., int]:
     "Find the code that answers a question or concerns an issue.",
     more="Ask a question, name a symbol, or paste an issue. Changed files are indexed first.",
     example="""
-trivet code search "where are failed requests tried again"
+trivet code search "where are failed requests retried"
 trivet code search "parse retry after" --lang python --no-tests
 gh issue view 12 | trivet code search - --root ~/src/shop --limit 5 --json
 """,

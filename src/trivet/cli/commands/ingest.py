@@ -58,7 +58,7 @@ ExcludeOption = Annotated[
 )
 def ingest_files(
     session: Session,
-    files: Annotated[
+    source: Annotated[
         Path | None,
         typer.Argument(metavar="PATH", help="The folder or file to ingest.", show_default=False),
     ] = None,
@@ -86,18 +86,19 @@ def ingest_files(
 ) -> int:
     from trivet.sources.files import Options
 
-    if (files is not None) + listed + (dropped is not None) != 1:
+    actions = (source is not None) + listed + (dropped is not None)
+    if actions != 1:
         raise InvalidInput(
             "Name a folder or file to ingest, or use --list or --drop NAME. Nothing was written."
         )
-    if files is None:
+    if source is None:
         session.creates = False
         return _list_or_drop(session, dropped)
     options = Options(scope, category, tuple(tags or ()), tuple(exclude or ()))
-    ingested = _once(session, files, name, options, dry_run)
+    ingested = _once(session, source, name, options, dry_run)
     _show(session, ingested)
     if watch and not dry_run:
-        _watch(session, files, options)
+        _watch(session, source, options)
     return INVALID if ingested.problems else 0
 
 
@@ -107,31 +108,36 @@ def _list_or_drop(session: Session, dropped: str | None) -> int:
     if dropped is None:
         known = vaults(session.memory)
         listed = [line((vault.name, "bold"), f"  {vault.root}") for vault in known]
-        session.show(known, lambda: listed or [line("Nothing was ingested yet.")])
+        session.show(known, lambda: listed or [line("No ingested folders.")])
         return 0
     count = drop(session.memory, dropped)
-    text = f"Forgot {count} memories of {dropped}."
+    text = f"Forgot {_memories(count)} of {dropped}."
     session.show({"vault": dropped, "forgotten": count}, lambda: [line(text)])
     return 0
 
 
 def _once(
-    session: Session, files: Path, name: str | None, options: Options, dry_run: bool
+    session: Session, source: Path, name: str | None, options: Options, dry_run: bool
 ) -> Ingested:
     from trivet.sources.files import ingest
 
-    total = [0]
+    total = 0
+
+    def begin(count: int) -> None:
+        nonlocal total
+        total = count
+
     with (
         _store(session, dry_run) as memory,
-        DelayedProgress("reading files", lambda _: total[0]) as progress,
+        DelayedProgress("reading files", lambda _: total) as progress,
     ):
         ingested = ingest(
             memory,
-            files,
+            source,
             name=name,
             options=options,
             dry_run=dry_run,
-            begin=lambda count: total.__setitem__(0, count),
+            begin=begin,
             progress=progress,
         )
     return ingested
@@ -152,15 +158,15 @@ def _store(session: Session, dry_run: bool) -> Iterator[Trivet]:
 
 
 def _show(session: Session, ingested: Ingested) -> None:
-    session.show(ingested, lambda: shown(ingested))
+    session.show(ingested, lambda: result_lines(ingested))
     if ingested.changed and not ingested.dry_run:
         session.embed_pending()
 
 
-def _watch(session: Session, files: Path, options: Options) -> None:
+def _watch(session: Session, source: Path, options: Options) -> None:
     from trivet.sources.files.vault import changes
 
-    folder = files.expanduser().resolve()
+    folder = source.expanduser().resolve()
     reported: tuple[str, ...] = ()
     try:
         for _ in changes(folder):
@@ -182,21 +188,22 @@ def _ingest_again(
     return ingested.problems
 
 
-def shown(ingested: Ingested) -> Iterator[Line]:
+def result_lines(ingested: Ingested) -> Iterator[Line]:
     if not (
         ingested.files_read or ingested.files_unchanged or ingested.files_gone or ingested.problems
     ):
         yield line(
-            "No notes, transcripts or exports were found. docs/ingest.md lists what can be "
-            "ingested."
+            "No notes (Markdown or text), transcripts (Claude Code or Codex) or chat exports "
+            "(conversations.json) were found."
         )
         yield from _skipped(ingested.skipped)
         return
-    yield line(_summary(ingested))
+    yield line(_dry_run_summary(ingested) if ingested.dry_run else _summary(ingested))
     if ingested.links_added or ingested.links_removed:
         yield line(f"{ingested.links_added} links added, {ingested.links_removed} removed.")
     if ingested.left_forgotten:
-        yield line(f"{ingested.left_forgotten} that you forgot by hand stay forgotten.")
+        stay = "stays" if ingested.left_forgotten == 1 else "stay"
+        yield line(f"{_memories(ingested.left_forgotten)} you forgot {stay} forgotten.")
     if ingested.redacted:
         counts = ", ".join(f"{count} {kind}" for kind, count in sorted(ingested.redacted.items()))
         done = "Would encrypt and replace" if ingested.dry_run else "Encrypted and replaced"
@@ -219,11 +226,31 @@ def _skipped(skipped: Sequence[Skipped]) -> Iterator[Line]:
 def _summary(ingested: Ingested) -> str:
     memories = ("stored", "updated", "moved", "forgotten", "unchanged")
     done = ", ".join(f"{count} {name}" for name in memories if (count := getattr(ingested, name)))
-    would = "Would have: " if ingested.dry_run and done else ""
     read = f" in {_files(ingested.files_read)} read" if ingested.files_read else ""
     others = {"unchanged": ingested.files_unchanged, "gone": ingested.files_gone}
     rest = "".join(f"; {_files(count)} {name}" for name, count in others.items() if count)
-    return f"{would}{done or 'Nothing new'}{read}{rest}."
+    return f"{done or 'Nothing new'}{read}{rest}."
+
+
+def _dry_run_summary(ingested: Ingested) -> str:
+    verbs = {"store": "stored", "update": "updated", "move": "moved", "forget": "forgotten"}
+    would = ", ".join(
+        f"{verb} {_memories(count)}"
+        for verb, name in verbs.items()
+        if (count := getattr(ingested, name))
+    )
+    unchanged = f"; {_memories(ingested.unchanged)} unchanged" if ingested.unchanged else ""
+    files = {
+        "read": ingested.files_read,
+        "unchanged": ingested.files_unchanged,
+        "gone": ingested.files_gone,
+    }
+    rest = "".join(f"; {_files(count)} {name}" for name, count in files.items() if count)
+    return f"Dry run: would {would or 'change nothing'}{unchanged}{rest}."
+
+
+def _memories(count: int) -> str:
+    return "1 memory" if count == 1 else f"{count} memories"
 
 
 def _files(count: int) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from trivet.agents.install.agents import AFTERWARDS, AgentName, Launch, wanted
+from trivet.agents.install.agents import AFTERWARDS, AgentName, Launch, desired_files
 from trivet.cli.command import command
 from trivet.cli.session import Session
 from trivet.cli.terminal import STOPPED, Line, line
@@ -76,7 +76,9 @@ def install(
 
     if plugin is not None:
         return _write_plugin(session, agent, plugin)
-    changes = plan_install(wanted(agent, _launch(session), Path.home(), _folder(project), hooks))
+    changes = plan_install(
+        desired_files(agent, _launch(session), Path.home(), _folder(project), hooks)
+    )
     return _carry_out(session, agent, changes, yes, dry_run, installing=True)
 
 
@@ -96,7 +98,7 @@ def uninstall(
 ) -> int:
     from trivet.agents.install.change import plan_uninstall
 
-    entries = wanted(agent, _launch(session), Path.home(), _folder(project), hooks=True)
+    entries = desired_files(agent, _launch(session), Path.home(), _folder(project), hooks=True)
     return _carry_out(
         session, agent, plan_uninstall(entries, _records()), yes, dry_run, installing=False
     )

@@ -35,7 +35,7 @@ PORT = 7373
 )
 def mcp(
     session: Session,
-    form: Annotated[
+    toolset: Annotated[
         Literal["trivet", "reference-memory"],
         typer.Option(
             "--as",
@@ -45,7 +45,7 @@ def mcp(
 ) -> None:
     from trivet.serve.mcp.quick_start import run
 
-    run(session.path, form)
+    run(session.path, toolset)
 
 
 @command(
@@ -180,20 +180,20 @@ def status(session: Session) -> int:
     from trivet.cli.processes import request_status
 
     found, failed = request_status(), failures()
-    used, stands, trouble = _store(session)
+    budgets, sync, error = _store_status(session)
     value = {
         "running": found is not None,
         "resident": found,
         "hook_failures": failed,
-        "budgets": used,
-        "sync": stands,
+        "budgets": budgets,
+        "sync": sync,
     }
     session.show(
-        {**value, "store_error": trouble},
-        lambda: [*_status_lines(found, failed), *_sync_lines(stands), *_budget_lines(used)],
+        {**value, "store_error": error},
+        lambda: [*_status_lines(found, failed), *_sync_lines(sync), *_budget_lines(budgets)],
     )
-    if trouble:
-        warn(trouble)
+    if error:
+        warn(error)
     return 0 if found is not None else STOPPED
 
 
@@ -207,17 +207,18 @@ def status(session: Session) -> int:
 )
 def hook(
     session: Session,
-    moment: Annotated[
+    event: Annotated[
         str,
         typer.Argument(
+            metavar="MOMENT",
             help="start, prompt, stop, compact or end; also session-start, pre-compact, "
-            "session-end."
+            "session-end.",
         ),
     ],
 ) -> int:
     from trivet.serve.resident.hook_client import main
 
-    return main([moment, *(["--path", session.path] if session.path else [])])
+    return main([event, *(["--path", session.path] if session.path else [])])
 
 
 def _run_in_foreground(session: Session, ready: int | None) -> int:
@@ -302,7 +303,7 @@ def _status_lines(found: Any, failed: Any) -> Iterator[Line]:
         yield line((f"the last time at {failed.last_at}: {failed.last}", "yellow"), indent=14)
 
 
-def _store(session: Session) -> tuple[tuple[Budget, ...], SyncStatus | None, str | None]:
+def _store_status(session: Session) -> tuple[tuple[Budget, ...], SyncStatus | None, str | None]:
     """Return budgets and sync without creating a store, and any error as text."""
     from trivet.memory.admin.maintenance import following
 
@@ -310,21 +311,21 @@ def _store(session: Session) -> tuple[tuple[Budget, ...], SyncStatus | None, str
     if is_server(path) or (is_file(path) and not Path(path).expanduser().exists()):
         return (), None, None
     try:
-        used = session.memory.budgets()
-        stands = following(session.memory.engine) if is_file(path) else None
+        budgets = session.memory.budgets()
+        sync = following(session.memory.engine) if is_file(path) else None
     except TrivetError as error:
         return (), None, str(error)
     # The resident process reports its own memory; this process is about to end.
-    return tuple(one for one in used if one.setting != "resident_memory_mb"), stands, None
+    return tuple(one for one in budgets if one.setting != "resident_memory_mb"), sync, None
 
 
-def _sync_lines(stands: SyncStatus | None) -> Iterator[Line]:
-    if stands is not None:
-        yield line(f"sync          {stands.server} as {stands.user}; {stands.summary}")
+def _sync_lines(sync: SyncStatus | None) -> Iterator[Line]:
+    if sync is not None:
+        yield line(f"sync          {sync.server} as {sync.user}; {sync.summary}")
 
 
-def _budget_lines(used: tuple[Budget, ...]) -> Iterator[Line]:
-    for number, one in enumerate(used):
+def _budget_lines(budgets: tuple[Budget, ...]) -> Iterator[Line]:
+    for number, one in enumerate(budgets):
         allowed = f" of {one.allowed:g}" if one.allowed is not None else ""
         use = "not in use" if one.allowed == 0 else f"{one.used:g}{allowed} {one.unit}"
         label = "" if number else "budgets"

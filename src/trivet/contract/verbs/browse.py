@@ -27,7 +27,7 @@ from trivet.contract.parameters import (
     UtcOffset,
 )
 from trivet.contract.verb import Request, Route, Tool, verb
-from trivet.contract.verbs.memories import Recall, Selection
+from trivet.contract.verbs.memories import FilterParameters, Recall
 from trivet.types import (
     AuditEntry,
     ConceptKind,
@@ -86,9 +86,9 @@ class History(Request[tuple[Revision, ...]], frozen=True, kw_only=True):
         "Why not recalled",
         "Use it when memory_recall did not return a memory you know the id of; give the same "
         "arguments and the id.",
-        rare=frozenset(Recall.__struct_fields__) - {"query", "reveal"},
-        described_elsewhere=frozenset((*Recall.__struct_fields__, "id")),
-        elsewhere="As in memory_recall",
+        advanced=frozenset(Recall.__struct_fields__) - {"query", "reveal"},
+        undescribed=frozenset((*Recall.__struct_fields__, "id")),
+        description_from="As in memory_recall",
     ),
 )
 class WhyNotRequest(Recall, Request[WhyNot], frozen=True, kw_only=True):
@@ -104,7 +104,7 @@ class WhyNotRequest(Recall, Request[WhyNot], frozen=True, kw_only=True):
     routes=(Route("GET", "/v1/concepts"),),
     positional=("text",),
 )
-class ConceptsRequest(Selection, Request[ConceptPage], frozen=True, kw_only=True):
+class ConceptsRequest(FilterParameters, Request[ConceptPage], frozen=True, kw_only=True):
     """List the concepts that memories mention, most mentioned first."""
 
     text: Annotated[
@@ -119,7 +119,7 @@ class ConceptsRequest(Selection, Request[ConceptPage], frozen=True, kw_only=True
 
 
 @verb("graph", "trivet.memory.browse:graph", needs="read", routes=(Route("GET", "/v1/graph"),))
-class GraphRequest(Selection, Request[Neighbourhood], frozen=True, kw_only=True):
+class GraphRequest(FilterParameters, Request[Neighbourhood], frozen=True, kw_only=True):
     """Show what a memory or concept is connected with, and how."""
 
     start: Annotated[
@@ -135,7 +135,7 @@ class GraphRequest(Selection, Request[Neighbourhood], frozen=True, kw_only=True)
 
 
 @verb("tags", "trivet.memory.browse:tags", needs="read", routes=(Route("GET", "/v1/tags"),))
-class TagsRequest(Selection, Request[tuple[Count, ...]], frozen=True, kw_only=True):
+class TagsRequest(FilterParameters, Request[tuple[Count, ...]], frozen=True, kw_only=True):
     """Count the memories of each tag, most used first."""
 
     limit: MaxCount = 100
@@ -147,14 +147,14 @@ class TagsRequest(Selection, Request[tuple[Count, ...]], frozen=True, kw_only=Tr
     needs="read",
     routes=(Route("GET", "/v1/categories"),),
 )
-class CategoriesRequest(Selection, Request[tuple[Count, ...]], frozen=True, kw_only=True):
+class CategoriesRequest(FilterParameters, Request[tuple[Count, ...]], frozen=True, kw_only=True):
     """Count the memories of each category, empty categories included."""
 
 
 @verb(
     "sources", "trivet.memory.browse:sources", needs="read", routes=(Route("GET", "/v1/sources"),)
 )
-class SourcesRequest(Selection, Request[tuple[Count, ...]], frozen=True, kw_only=True):
+class SourcesRequest(FilterParameters, Request[tuple[Count, ...]], frozen=True, kw_only=True):
     """Count the memories of each source (a file, conversation or address), largest first."""
 
     text: Annotated[
@@ -164,7 +164,7 @@ class SourcesRequest(Selection, Request[tuple[Count, ...]], frozen=True, kw_only
 
 
 @verb("days", "trivet.memory.browse:days", needs="read", routes=(Route("GET", "/v1/days"),))
-class DaysRequest(Selection, Request[tuple[Count, ...]], frozen=True, kw_only=True):
+class DaysRequest(FilterParameters, Request[tuple[Count, ...]], frozen=True, kw_only=True):
     """Count the memories created on each day, newest day first; empty days are left out."""
 
     utc_offset: UtcOffset = 0
@@ -269,7 +269,7 @@ class InboxReopen(Request[tuple[Proposal, ...]], frozen=True, kw_only=True):
         "Say what helped",
         "Use it after memory_recall, with the same query: useful for what helped, not-useful for "
         "what misled.",
-        described_elsewhere=frozenset(("id",)),
+        undescribed=frozenset(("id",)),
     ),
 )
 class FeedbackRequest(Request[Usage], frozen=True, kw_only=True):

@@ -76,7 +76,7 @@ def _sync(engine: Engine) -> tuple[Finding, ...]:
 
 def _embedder(engine: Engine) -> Finding:
     if not engine.embedding.enabled:
-        return _passed("embedder", "none: recall uses only words")
+        return _passed("embedder", "none; recall uses only words")
     try:
         identity = engine.embedding.probe()
     except TrivetError as error:
@@ -129,7 +129,7 @@ def _readings(engine: Engine) -> Finding:
 def _language_model(engine: Engine) -> Finding:
     check, triples = "language model for the graph", engine.worker.triples
     if triples is None:
-        return _passed(check, "none: concepts are found only by rules")
+        return _passed(check, "none; concepts are found only by rules")
     backlog = engine.store.graph.backlog("triples")
     used = f"{triples.budget.used()} of {triples.budget.tokens_a_day} tokens used today"
     detail = f"{triples.chat.model} at {triples.chat.host}: {backlog.waiting} memories wait, {used}"

@@ -1,6 +1,6 @@
 """MCP tools for any transport: verbs of the contract with results for agents.
 
-Models read the tool list in every conversation, so `more` groups rare arguments.
+Models read the tool list in every conversation, so `more` groups advanced arguments.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
 def call(memory: Trivet, tool: AgentTool, arguments: Arguments) -> Reply:
     """Run a tool; arguments it lacks keep the verb's defaults."""
-    arguments = merge_rare_arguments(arguments)
+    arguments = merge_advanced_arguments(arguments)
     if "reveal" in arguments and "reveal" not in tool.request.__struct_fields__:
         raise InvalidInput(REVEAL_REFUSED)
     request = check(tool.request, arguments)
@@ -241,23 +241,23 @@ def input_schema(request: type[Parameters], tool: Tool, categories: Sequence[str
     shown = {
         name: _simplified(field)
         for name, field in whole["properties"].items()
-        if name not in tool.rare
+        if name not in tool.advanced
     }
     names = sorted(shown, key=lambda name: name not in required)
     properties = {name: shown[name] for name in names}
-    for name in tool.described_elsewhere:
+    for name in tool.undescribed:
         properties.get(name, {}).pop("description", None)
     _name_categories(properties, categories)
-    if rare := [name for name in whole["properties"] if name in tool.rare]:
+    if advanced := [name for name in whole["properties"] if name in tool.advanced]:
         properties[MORE] = {
             "type": "object",
-            "description": _rare_description(whole["properties"], rare, tool),
+            "description": _advanced_description(whole["properties"], advanced, tool),
         }
     schema: Schema = {"type": "object", "properties": properties}
     return {**schema, "required": required} if required else schema
 
 
-def merge_rare_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def merge_advanced_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     given = dict(arguments)
     more = given.pop(MORE, None)
     if more is None:
@@ -293,11 +293,11 @@ def _name_categories(properties: Schema, categories: Sequence[str]) -> None:
         field["description"] = f"One of {', '.join(categories)}."
 
 
-def _rare_description(fields: Mapping[str, Schema], rare: Sequence[str], tool: Tool) -> str:
-    phrases = [_phrase(name, fields[name]) for name in rare if name not in tool.described_elsewhere]
-    names = [name for name in rare if name in tool.described_elsewhere]
+def _advanced_description(fields: Mapping[str, Schema], advanced: Sequence[str], tool: Tool) -> str:
+    phrases = [_phrase(name, fields[name]) for name in advanced if name not in tool.undescribed]
+    names = [name for name in advanced if name in tool.undescribed]
     text = f"Rarely needed. {' '.join(phrases)}".strip()
-    return f"{text} {tool.elsewhere}: {', '.join(names)}.".strip() if names else text
+    return f"{text} {tool.description_from}: {', '.join(names)}.".strip() if names else text
 
 
 def _phrase(name: str, field: Schema) -> str:

@@ -292,5 +292,5 @@ def _describe_passages(connection: WriteTransaction, key: int, content: str) -> 
 
 def rows_finding(check: RowCheck) -> Finding:
     ok = not check.problems
-    detail = f"all of {check.rows}" if ok else summarize_problems(check.problems)
+    detail = f"all {check.rows} database rows" if ok else summarize_problems(check.problems)
     return Finding(check=ROWS_READ, ok=ok, detail=detail, remedy=None if ok else RESTORE)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from support.served_stores import Houses, houses
+from support.served_stores import ServedStores, serve_stores
 from support.store_fixtures import Opened, trivet
 from support.word_embedder import embedder, hybrid
 from trivet import Trivet
@@ -19,13 +19,13 @@ __all__ = ["embedder", "hybrid", "trivet"]
 
 
 @pytest.fixture(scope="session")
-def served_houses() -> Iterator[Houses]:
-    with houses() as opened:
+def served_stores() -> Iterator[ServedStores]:
+    with serve_stores() as opened:
         yield opened
 
 
 @pytest.fixture
-def open_trivet(path: Path, served_houses: Houses, empty_store: Path) -> Iterator[Opened]:
+def open_trivet(path: Path, served_stores: ServedStores, empty_store: Path) -> Iterator[Opened]:
     """Open like `support.store_fixtures`, but through a server."""
     with ExitStack() as stack:
 
@@ -34,6 +34,6 @@ def open_trivet(path: Path, served_houses: Houses, empty_store: Path) -> Iterato
             file = where or path
             if file == path and not file.exists():
                 shutil.copy(empty_store, file)
-            return stack.enter_context(served_houses.open(file, **settings))
+            return stack.enter_context(served_stores.open(file, **settings))
 
         yield open_it

@@ -10,7 +10,7 @@ import pytest
 
 from support.conversations import Conversation
 from support.invented_secrets import github
-from support.served_stores import Houses, houses, key_of
+from support.served_stores import ServedStores, key_of, serve_stores
 from support.store_fixtures import Opened
 from trivet import Trivet
 from trivet.agents.capture import Captured, learn
@@ -261,13 +261,13 @@ def test_nothing_is_captured_over_the_disk_budget(opened: Opened, talk: Conversa
 
 
 @pytest.fixture(scope="module")
-def running_tenants() -> Iterator[Houses]:
-    with houses() as found:
+def running_tenants() -> Iterator[ServedStores]:
+    with serve_stores() as found:
         yield found
 
 
 def test_server_proposals_belong_to_their_user(
-    tmp_path: Path, talk: Conversation, running_tenants: Houses
+    tmp_path: Path, talk: Conversation, running_tenants: ServedStores
 ) -> None:
     with (
         running_tenants.at(str(tmp_path / "served.db"), embedder="none") as (address, tenants),

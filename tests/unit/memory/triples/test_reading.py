@@ -57,7 +57,7 @@ def test_nothing_is_read_without_a_language_model(open_trivet: Opened) -> None:
     trivet = open_trivet()
     trivet.remember(MIRA)
     assert (read(trivet), waiting(trivet)) == (0, 0)
-    assert finding(trivet) == (True, "none: concepts are found only by rules")
+    assert finding(trivet) == (True, "none; concepts are found only by rules")
 
 
 def test_remember_and_drain_do_not_wait_for_the_model(open_trivet: Opened) -> None:

@@ -13,7 +13,7 @@ export const TrivetPlugin = async ({ client, directory }) => {
   const said = (session, name, more) => ({ session_id: session, cwd: directory, hook_event_name: name, ...more })
 
   const isByUser = async (session) => {
-    // A subagent's prompts are written by an agent, and nothing is learnt from them.
+    // A subagent's prompts are written by an agent, and nothing is learned from them.
     const found = await client.session.get({ path: { id: session } }).catch(() => undefined)
     return Boolean(found?.data) && !found.data.parentID
   }
@@ -54,7 +54,7 @@ function hook(moment, event) {
   return new Promise((done) => {
     const child = spawn(PROGRAM[0], [...PROGRAM.slice(1), moment, ...ARGUMENTS], {
       stdio: ["pipe", "pipe", "ignore"],
-      detached: true, // what was said is learnt even if opencode ends meanwhile
+      detached: true, // what was said is learned even if opencode ends meanwhile
     })
     const limit = setTimeout(() => child.kill(), LIMIT_MS)
     let out = ""

@@ -70,11 +70,15 @@ GateOption = Annotated[
 @command(
     "lab code",
     "Measure code search on repositories with graded files, by recipe and against semble.",
-    more="docs/lab.md describes a set. --out gets run.trec, measures.json and report.md. The "
-    "first --recipe is the baseline of the others. The exit status is 0, or with --gate or "
-    "--forbid the sum of 1: a measure fell below the baseline by more than chance; 4: a "
-    "forbidden file, of grade 0 or less, is in a query's first ten. It is 2 if input cannot be "
-    "read.",
+    more="A set is a folder with tree/, queries.jsonl, qrels.tsv and meta.json. --out gets "
+    "run.trec, measures.json and report.md. The first --recipe is the baseline of the others."
+    "\n\n\b\n"
+    "Exit status:\n"
+    "  0  everything passed\n"
+    "  1  with --gate: a measure fell below the baseline by more than chance\n"
+    "  2  input cannot be read\n"
+    "  4  with --gate or --forbid: a file of grade 0 or less is in a query's first ten\n"
+    "  5  both 1 and 4",
     example='trivet lab code sets --out runs/fusions --recipe default --recipe "rrf(k=60)"\n'
     "trivet lab code sets --out runs/new --gate runs/code/measures.json",
     uses_store=False,
@@ -104,24 +108,25 @@ def code(
     ] = False,
 ) -> int:
     chosen = list(dict.fromkeys(recipe or ["default"]))
-    program = _program(beside, semble)
+    _check_other_engine(beside, semble)
     names = [name.strip() for name in repositories.split(",") if name.strip()]
     measurement, verdict = _measured(
         folder,
-        "root" if scope is CodeScope.root else "whole",
-        chosen,
-        names,
-        out,
-        program,
-        gate,
-        forbid,
+        scope="root" if scope is CodeScope.root else "whole",
+        recipes=chosen,
+        names=names,
+        out=out,
+        semble=semble,
+        gate=gate,
+        forbid=forbid,
     )
     report = measurement.report
     session.show({"report": report, "verdict": verdict}, lambda: _lines(report, verdict))
     return verdict.code if verdict else 0
 
 
-def _program(beside: OtherSearchEngine | None, semble: Path | None) -> Path | None:
+def _check_other_engine(beside: OtherSearchEngine | None, semble: Path | None) -> None:
+    """Check that semble can be started; `--semble` alone also runs it."""
     from trivet.lab.code.search_runs import INSTALL
 
     if beside and not semble:
@@ -129,11 +134,11 @@ def _program(beside: OtherSearchEngine | None, semble: Path | None) -> Path | No
             "--beside semble needs --semble PYTHON, the Python of an environment made by: "
             f"{INSTALL}"
         )
-    return semble
 
 
 def _measured(
     folder: Path,
+    *,
     scope: Scope,
     recipes: list[str],
     names: list[str],
@@ -169,6 +174,7 @@ def _lines(report: CodeReport, verdict: CodeVerdict | None) -> Iterator[Line]:
 
     names = pages.labels(report)
     for name, arm in zip(names, report.arms, strict=True):
+        # Only semble's label is its name; a recipe's label is a number or tag.
         yield line(
             (f"{name} ", "bold"), pages.semble_note(report) if name == arm.name else arm.name
         )

@@ -96,8 +96,8 @@ def _show_pool(session: Session, made: Pool, out: Path) -> None:
     "lab judge",
     "Judge a pool blind, from 0 to 3, in the terminal or with a chat endpoint.",
     more="Keys: 0 1 2 3 grade, s skip, u undo, q quit. Judgments are saved next to the pool; run "
-    "it again to continue. In the dataset of --export, a pair judged here has its grade from "
-    "here (the lower of two). --llm sends the texts to the endpoint, except sensitive ones; if "
+    "it again to continue. The exported dataset uses these grades; for a pair judged twice, the "
+    "lower. --llm sends the texts to the endpoint, except sensitive ones; if "
     "it leaves other pairs without a grade, the exit status is 1, and the same command retries "
     "them.",
     example="trivet lab judge pool.jsonl --export judged\n"
@@ -129,22 +129,22 @@ def judge(
     whole = read_pool(pool)
     dataset = dataset_of(whole)
     record = Record(record_file(pool), whole, llm or PERSON)
-    left: Mapping[str, int] = {}
+    ungraded: Mapping[str, int] = {}
     exported: Exported | None = None
     if export is not None:
         from trivet.lab.datasets.judgements import export as write_out
 
         exported = write_out(dataset, whole, record.grades, export)
     elif not show:
-        left = (
+        ungraded = (
             _by_endpoint(llm, whole, dataset, record)
             if llm
             else _judge_at_terminal(whole, dataset, record)
         )
     agreed = agreement(whole, record.grades)
-    value = _judged_value(whole, record, agreed, left, exported)
-    session.show(value, lambda: _judged_lines(whole, record, agreed, left, exported, export))
-    return STOPPED if set(left) - {NOT_SENT} else 0
+    value = _judged_value(whole, record, agreed, ungraded, exported)
+    session.show(value, lambda: _judged_lines(whole, record, agreed, ungraded, exported, export))
+    return STOPPED if set(ungraded) - {NOT_SENT} else 0
 
 
 def _judge_at_terminal(pool: Pool, dataset: Dataset, record: Record) -> Mapping[str, int]:
@@ -175,14 +175,14 @@ def _judged_value(
     pool: Pool,
     record: Record,
     agreed: Agreement,
-    left: Mapping[str, int],
+    ungraded: Mapping[str, int],
     exported: Exported | None,
 ) -> dict[str, Any]:
     return {
         "entries": len(pool.entries),
         "judged": len(record.grades),
         "skipped": record.skipped,
-        "left": left,
+        "left": ungraded,
         "agreement": agreed,
         "exported": exported,
     }
@@ -192,12 +192,12 @@ def _judged_lines(
     pool: Pool,
     record: Record,
     agreed: Agreement,
-    left: Mapping[str, int],
+    ungraded: Mapping[str, int],
     exported: Exported | None,
     folder: Path | None,
 ) -> Iterator[Line]:
     yield line(f"{len(record.grades)} of {len(pool.entries)} judged, {record.skipped} skipped.")
-    for reason, count in left.items():
+    for reason, count in ungraded.items():
         yield line((f"Not judged: {count} ({reason}).", "yellow"))
     if agreed.kappa is not None:
         yield line(

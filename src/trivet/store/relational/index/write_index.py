@@ -202,7 +202,7 @@ class IndexFileMaintenance(StorePart):
         check, index = "index file", self._whole.index_files.opened()
         if index is None:
             return Finding(
-                check=check, ok=True, detail="none: indexes are loaded from the database"
+                check=check, ok=True, detail="none; indexes are loaded from the database"
             )
         damaged = index.damaged() if whole else []
         if damaged:
